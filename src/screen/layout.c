@@ -93,7 +93,8 @@ static const char *interval(char *buf, size_t size, const struct top_view *v, ui
 	buf[0] = '\0';
 	if (!v->confidence)
 		return buf;
-	if (confidence_interval(weight_of_count(part), weight_of_count(t->counts.n_samples), &low,
+	if (t->unit == TOP_UNIT_SAMPLES &&
+	    confidence_interval(weight_of_count(part), weight_of_count(t->counts.n_samples), &low,
 				&high))
 		(void)snprintf(text, sizeof(text), "%.1f-%.1f", 100 * low, 100 * high);
 	(void)snprintf(buf, size, " %10s", text);
@@ -119,29 +120,52 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 		 text_format_duration(window, sizeof(window), f->window_ns));
 }
 
+/* "all 1234 samples", "12.3 s", "5.1M". */
+static const char *whole_text(char *buf, size_t size, const struct top_table *t)
+{
+	char amount[32];
+
+	if (t->unit == TOP_UNIT_NANOSECONDS)
+		(void)snprintf(buf, size, "%.1f s of threads", (double)t->counts.whole / 1e9);
+	else if (t->unit == TOP_UNIT_BYTES)
+		(void)snprintf(buf, size, "%s",
+			       text_format_bytes(amount, sizeof(amount), t->counts.whole));
+	else
+		(void)snprintf(buf, size, "all %" PRIu64 " samples", t->counts.n_samples);
+	return buf;
+}
+
 void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		      const struct top_table *t)
 {
-	char what[300] = "";
+	char what[300] = "", whole[64], idle[64] = "";
 
+	if (t->counts.idle_ns)
+		(void)snprintf(idle, sizeof(idle), ", without %.1f s of idle ones",
+			       (double)t->counts.idle_ns / 1e9);
 	if (v->one_process)
 		(void)snprintf(what, sizeof(what), " of process %" PRIu32, v->pid);
 	else if (v->one_owner)
 		(void)snprintf(what, sizeof(what), " of %s", v->owner);
-	put_line(buf, columns, "%s%s%s%s%s%s  100%% = all %" PRIu64 " samples of %.1f s%s",
-		 top_view_name(v->kind), what,
+	put_line(buf, columns, "%s%s%s%s%s%s  100%% = %s in %.1f s%s%s", top_view_name(v->kind),
+		 what,
 		 v->kind == TOP_VIEW_TREE	 ? " by total"
 		 : v->kind != TOP_VIEW_FUNCTIONS ? ""
 		 : v->sort == TOP_SORT_SELF	 ? " by self"
 						 : " by total",
-		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "", t->counts.n_samples,
-		 seconds_of(t), t->n_refused ? "  (some rows did not fit)" : "");
+		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "",
+		 whole_text(whole, sizeof(whole), t), seconds_of(t), idle,
+		 t->n_refused ? "  (some rows did not fit)" : "");
 }
 
 void top_layout_head(char *buf, unsigned int columns, const struct top_view *v,
 		     const struct top_table *t)
 {
-	const char *rate = t->period_events ? "PER S" : "CPU%";
+	/* Blocked threads are counted as CPUs are: by how many there were on average. */
+	const char *rate = t->unit == TOP_UNIT_NANOSECONDS ? "THREADS"
+			   : t->unit == TOP_UNIT_BYTES	   ? "BYTES/S"
+			   : t->period_events		   ? "PER S"
+							   : "CPU%";
 	const char *sure = v->confidence ? "  95% RANGE" : "";
 
 	switch (v->kind) {
@@ -176,25 +200,40 @@ static void put_node(char *buf, unsigned int columns, const struct top_view *v,
 	if (r->depth == 0)
 		(void)snprintf(process, sizeof(process), " (%" PRIu32 ")", r->pid);
 	put_line(buf, columns, "%7.2f%s %7.2f%s  %*s%s%c %s%s%s%s",
-		 share(r->total, t->counts.n_samples),
+		 share(r->total, t->counts.whole),
 		 interval(total_sure, sizeof(total_sure), v, r->total, t),
-		 share(r->self, t->counts.n_samples),
+		 share(r->self, t->counts.whole),
 		 interval(self_sure, sizeof(self_sure), v, r->self, t), (int)indent, "", deep,
 		 marks[r->fold], strtab_get(&t->strings, r->depth ? r->function : r->comm), process,
 		 *where ? "  " : "", where);
+}
+
+/* As in top: percent of one CPU. For counted events: events per second. */
+static const char *rate_text(char *buf, size_t size, const struct top_table *t, uint64_t self)
+{
+	double seconds = seconds_of(t), each = (double)t->period_ns / 1e7;
+	double rate;
+
+	if (t->period_events)
+		each = (double)t->period_events;
+	if (t->unit == TOP_UNIT_NANOSECONDS)
+		each = 1e-9;
+	rate = seconds > 0 ? (double)self * each / seconds : 0;
+	if (t->unit == TOP_UNIT_BYTES)
+		return text_format_bytes(buf, size, (uint64_t)rate);
+	(void)snprintf(buf, size, t->unit == TOP_UNIT_NANOSECONDS ? "%.2f" : "%.1f", rate);
+	return buf;
 }
 
 void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 		    const struct top_table *t, uint32_t row)
 {
 	const struct top_row *r = &t->rows.items[row];
-	double self = share(r->self, t->counts.n_samples), seconds = seconds_of(t);
-	/* As in top: percent of one CPU. For counted events: events per second. */
-	double each = t->period_events ? (double)t->period_events : (double)t->period_ns / 1e7;
-	double cpu = seconds > 0 ? (double)r->self * each / seconds : 0;
+	double self = share(r->self, t->counts.whole);
 	const char *owner = strtab_get(&t->strings, r->owner);
-	char comm[128], module[128], self_sure[48], total_sure[48];
+	char comm[128], module[128], self_sure[48], total_sure[48], rate[32];
 
+	(void)rate_text(rate, sizeof(rate), t, r->self);
 	(void)interval(self_sure, sizeof(self_sure), v, r->self, t);
 	(void)interval(total_sure, sizeof(total_sure), v, r->total, t);
 	(void)top_layout_fit(comm, sizeof(comm), strtab_get(&t->strings, r->comm), COMM_COLUMNS,
@@ -204,18 +243,18 @@ void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 	switch (v->kind) {
 	case TOP_VIEW_FUNCTIONS:
 		put_line(buf, columns, "%7.2f%s %7.2f%s  %s %s %s", self, self_sure,
-			 share(r->total, t->counts.n_samples), total_sure, comm, module,
+			 share(r->total, t->counts.whole), total_sure, comm, module,
 			 strtab_get(&t->strings, r->function));
 		break;
 	case TOP_VIEW_PROCESSES:
-		put_line(buf, columns, "%7.2f%s %7.1f %8" PRIu32 "  %s %s", self, self_sure, cpu,
+		put_line(buf, columns, "%7.2f%s %7s %8" PRIu32 "  %s %s", self, self_sure, rate,
 			 r->pid, comm, *owner ? owner : "-");
 		break;
 	case TOP_VIEW_TREE:
 		put_node(buf, columns, v, t, r);
 		break;
 	default:
-		put_line(buf, columns, "%7.2f%s %7.1f  %s", self, self_sure, cpu, owner);
+		put_line(buf, columns, "%7.2f%s %7s  %s", self, self_sure, rate, owner);
 	}
 }
 

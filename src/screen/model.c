@@ -18,6 +18,7 @@ void top_table_clear(struct top_table *t)
 	array_clear(&t->nodes);
 	hash_index_clear(&t->node_index);
 	memset(&t->counts, 0, sizeof(t->counts));
+	t->unit = TOP_UNIT_SAMPLES;
 	t->period_ns = t->period_events = t->n_refused = t->start_ns = t->end_ns = 0;
 }
 
@@ -214,9 +215,12 @@ static void add_interval(struct top_table *sum, const struct top_table *t)
 	if (!sum->end_ns)
 		sum->start_ns = t->start_ns;
 	sum->end_ns = t->end_ns;
+	sum->unit = t->unit;
 	sum->period_ns = t->period_ns;
 	sum->period_events = t->period_events;
 	sum->counts.n_samples += t->counts.n_samples;
+	sum->counts.whole += t->counts.whole;
+	sum->counts.idle_ns += t->counts.idle_ns;
 	sum->counts.n_lost += t->counts.n_lost;
 	sum->counts.n_user_stacks += t->counts.n_user_stacks;
 	sum->counts.n_incomplete += t->counts.n_incomplete;

@@ -18,8 +18,9 @@
 struct top_row {
 	strid function, module, comm, owner; /* owner: container, pod or unit; "" none */
 	uint32_t pid;
-	uint32_t mark;	      /* the caller's: 0 in a new row */
-	uint64_t self, total; /* samples; total counts a recursive function once a stack */
+	uint32_t mark; /* the caller's: 0 in a new row */
+	/* In the table's unit; total counts a recursive function once a stack. */
+	uint64_t self, total;
 	/* Of rows that show a tree: */
 	uint64_t path; /* identifies its node, in other sums, too */
 	uint32_t depth;
@@ -34,7 +35,7 @@ struct top_row {
 struct top_node {
 	uint32_t parent;      /* node, smaller than this one; TOP_NO_NODE: a process */
 	uint32_t row;	      /* of the same table */
-	uint64_t self, total; /* samples */
+	uint64_t self, total; /* as those of rows */
 };
 
 /* The same with texts instead of ids. */
@@ -43,8 +44,15 @@ struct top_key {
 	uint32_t pid;
 };
 
+/* What rows and nodes count: samples, or the sum of their values. */
+enum top_unit { TOP_UNIT_SAMPLES, TOP_UNIT_NANOSECONDS, TOP_UNIT_BYTES, TOP_UNIT_N };
+
+#define TOP_MAX_WHOLE (UINT64_C(1) << 53)
+
 struct top_counts {
 	uint64_t n_samples, n_lost;
+	uint64_t whole;			      /* of all samples, in the table's unit: 100% */
+	uint64_t idle_ns;		      /* not in it: threads that waited for work */
 	uint64_t n_user_stacks, n_incomplete; /* of these, the ones that do not reach their entry */
 };
 
@@ -57,6 +65,7 @@ struct top_table {
 	ARRAY(struct top_node) nodes;
 	struct hash_index node_index;
 	struct top_counts counts;
+	enum top_unit unit;
 	/* The period of a sample: CPU time, or events; the other is 0. */
 	uint64_t period_ns, period_events;
 	uint64_t n_refused; /* additions that did not fit */

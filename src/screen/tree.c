@@ -161,8 +161,7 @@ static bool shown(const struct tree *t, uint32_t node)
 {
 	const struct top_node *n = &t->sum->nodes.items[node];
 
-	if (!t->keep[node] ||
-	    (t->v->all_open && n->total * ALL_OPEN_SHARE < t->sum->counts.n_samples))
+	if (!t->keep[node] || (t->v->all_open && n->total * ALL_OPEN_SHARE < t->sum->counts.whole))
 		return false;
 	return n->parent != TOP_NO_NODE || top_view_wants(t->v, t->sum, row_of(t->sum, node));
 }

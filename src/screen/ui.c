@@ -312,9 +312,9 @@ static enum top_style row_style(const struct top_ui *ui, uint32_t i)
 
 	if (i == ui->selected)
 		return TOP_STYLE_SELECTED;
-	if (value * 10 >= ui->shown.counts.n_samples)
+	if (value * 10 >= ui->shown.counts.whole)
 		return TOP_STYLE_HOT;
-	return value * 100 >= ui->shown.counts.n_samples ? TOP_STYLE_WARM : TOP_STYLE_PLAIN;
+	return value * 100 >= ui->shown.counts.whole ? TOP_STYLE_WARM : TOP_STYLE_PLAIN;
 }
 
 static void draw_list(struct top_ui *ui, unsigned int columns, top_put_fn put, void *ctx)

@@ -103,6 +103,7 @@ void top_view_make(const struct top_view *v, const struct top_table *sum, struct
 	else
 		make_list(v, sum, out);
 	out->counts = sum->counts;
+	out->unit = sum->unit;
 	out->period_ns = sum->period_ns;
 	out->period_events = sum->period_events;
 	out->n_refused += sum->n_refused;

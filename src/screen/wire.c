@@ -13,7 +13,7 @@
 #include "util/text.h"
 #include "util/memory-file.h"
 
-#define WIRE_MAGIC UINT64_C(0x33706f746b6c6177) /* "walktop3" */
+#define WIRE_MAGIC UINT64_C(0x34706f746b6c6177) /* "walktop4" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
 #define TEXT_MAX   2048 /* bytes of a text, with its 0 */
 
@@ -21,6 +21,7 @@ struct wire_header {
 	uint64_t magic;
 	struct top_counts counts;
 	uint64_t period_ns, period_events, n_refused, start_ns, end_ns;
+	uint64_t unit;
 	uint64_t n_rows, n_nodes; /* nodes follow the rows */
 };
 
@@ -46,6 +47,7 @@ static int write_all(FILE *f, const struct top_table *t)
 		.n_refused = t->n_refused,
 		.start_ns = t->start_ns,
 		.end_ns = t->end_ns,
+		.unit = t->unit,
 		.n_rows = t->rows.n,
 		.n_nodes = t->nodes.n,
 	};
@@ -133,8 +135,7 @@ static int read_row(struct top_table *t, struct cursor *c)
 		.owner = clean_text(c, owner),
 		.pid = (uint32_t)w.pid,
 	};
-	if (!cursor_ok(c) || w.pid > UINT32_MAX || w.self > w.total ||
-	    w.total > t->counts.n_samples)
+	if (!cursor_ok(c) || w.pid > UINT32_MAX || w.self > w.total || w.total > t->counts.whole)
 		return -EBADMSG;
 	(void)top_table_add(t, &key, w.self, w.total); /* counts what does not fit */
 	return 0;
@@ -148,8 +149,7 @@ static int read_node(struct top_table *t, uint64_t n_rows, uint32_t number, stru
 
 	cursor_read(c, &node, sizeof(node));
 	if (!cursor_ok(c) || node.row >= n_rows || node.self > node.total ||
-	    node.total > t->counts.n_samples ||
-	    (node.parent != TOP_NO_NODE && node.parent >= number))
+	    node.total > t->counts.whole || (node.parent != TOP_NO_NODE && node.parent >= number))
 		return -EBADMSG;
 	if (t->rows.n != n_rows || t->nodes.n != number) {
 		t->n_refused++;
@@ -177,11 +177,13 @@ int top_table_read(struct top_table *t, int fd)
 	cursor_read(&c, &h, sizeof(h));
 	if (!cursor_ok(&c) || h.magic != WIRE_MAGIC || h.n_rows > TOP_MAX_ROWS ||
 	    h.n_nodes > TOP_MAX_NODES || h.start_ns > h.end_ns || h.counts.n_samples > UINT32_MAX ||
-	    h.counts.n_lost > UINT64_C(1) << 48 || h.counts.n_user_stacks > UINT32_MAX ||
-	    h.counts.n_incomplete > h.counts.n_user_stacks || h.period_ns > UINT64_C(1) << 48 ||
-	    h.period_events > UINT64_C(1) << 62)
+	    h.counts.whole > TOP_MAX_WHOLE || h.counts.idle_ns > TOP_MAX_WHOLE ||
+	    h.unit >= TOP_UNIT_N || h.counts.n_lost > UINT64_C(1) << 48 ||
+	    h.counts.n_user_stacks > UINT32_MAX || h.counts.n_incomplete > h.counts.n_user_stacks ||
+	    h.period_ns > UINT64_C(1) << 48 || h.period_events > UINT64_C(1) << 62)
 		return -EBADMSG;
 	t->counts = h.counts;
+	t->unit = (enum top_unit)h.unit;
 	t->period_ns = h.period_ns;
 	t->period_events = h.period_events;
 	t->n_refused = h.n_refused;

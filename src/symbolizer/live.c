@@ -13,6 +13,7 @@
 #include "src/render/frame.h"
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 #define MAX_PATH 8192 /* functions of a stack; what is further out is the process's */
@@ -63,7 +64,7 @@ static strid function_name(struct live *l, uint32_t frame, uint32_t function)
 	return l->functions[function];
 }
 
-/* One function of a stack of n samples, the stack's mark-th. */
+/* One function of a stack that weighs n, the stack's mark-th. */
 static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t mark, uint64_t n,
 		  bool self)
 {
@@ -89,7 +90,7 @@ static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t ma
 		*step = (uint32_t)(row - l->t->rows.items);
 }
 
-/* The path of a stack of n samples, below its process. */
+/* The path of a stack that weighs n, below its process. */
 static void count_path(struct live *l, uint64_t n)
 {
 	struct top_row key = l->row, *process;
@@ -110,29 +111,60 @@ static void count_path(struct live *l, uint64_t n)
 	}
 }
 
+static enum top_unit unit_of(const struct profile *p)
+{
+	const char *unit = profile_period_unit(p);
+
+	return !p->types[0].weighted		  ? TOP_UNIT_SAMPLES
+	       : strcmp(unit, "nanoseconds") == 0 ? TOP_UNIT_NANOSECONDS
+	       : strcmp(unit, "bytes") == 0	  ? TOP_UNIT_BYTES
+						  : TOP_UNIT_SAMPLES;
+}
+
+/* What a stack weighs: its samples, or their values where they have some of their own. */
+static uint64_t weight_of(const struct live *l, const struct aggregate_row *a)
+{
+	int64_t weight = l->t->unit == TOP_UNIT_SAMPLES ? a->n : a->value;
+
+	return weight > 0 ? (uint64_t)weight : 0;
+}
+
+/* Where a thread is blocked the kernel's frames are the same for all: who called it is the leaf. */
+static uint32_t first_frame(const struct profile *p, uint32_t stack, uint32_t n)
+{
+	uint32_t n_kernel = p->stacks.items[stack].n_kernel;
+	bool waits = profile_is_off_cpu(p, 0) || profile_is_wall(p, 0);
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	return waits && n_kernel < n && frame_kind(p, frames[n_kernel]) != FRAME_WAIT ? n_kernel
+										      : 0;
+}
+
 static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t mark)
 {
 	const struct profile *p = l->p;
+	uint64_t weight = weight_of(l, a);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, a->stack, &n);
 	bool self = true;
 
 	use_process(l, p->threads.items[a->thread].process);
 	array_clear(&l->path);
-	for (uint32_t i = 0; i < n; i++) {
+	l->t->counts.whole += weight;
+	for (uint32_t i = first_frame(p, a->stack, n); i < n; i++) {
 		const struct profile_frame *f = &p->frames.items[frames[i]];
 
 		/* What the outermost marker says is in the counts. */
 		if (!self && frame_kind(p, frames[i]) == FRAME_MARKER)
 			continue;
 		for (uint32_t j = 0; j < f->n_lines; j++, self = false)
-			count(l, frames[i], p->lines.items[f->first_line + j].function, mark, a->n,
-			      self);
+			count(l, frames[i], p->lines.items[f->first_line + j].function, mark,
+			      weight, self);
 		if (f->n_lines == 0)
-			count(l, frames[i], PROFILE_NONE, mark, a->n, self);
+			count(l, frames[i], PROFILE_NONE, mark, weight, self);
 		self = false;
 	}
-	count_path(l, a->n);
+	count_path(l, weight);
 }
 
 int live_table(struct top_table *t, const struct profile *p)
@@ -147,11 +179,13 @@ int live_table(struct top_table *t, const struct profile *p)
 	int r = functions ? aggregate_build(&a, p, NULL) : -ENOMEM;
 
 	top_table_clear(t);
+	t->unit = unit_of(p);
 	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
 		count_stack(&l, &a.rows.items[i], i + 1);
 	aggregate_deinit(&a);
 	array_deinit(&l.path);
 	t->counts.n_samples = p->types[0].samples.n;
+	t->counts.idle_ns = profile_counter(p, PROFILE_IDLE_US) * NSEC_PER_USEC;
 	t->counts.n_lost = profile_counter(p, PROFILE_SAMPLES_LOST) +
 			   profile_counter(p, PROFILE_SAMPLES_DROPPED) +
 			   profile_counter(p, PROFILE_SAMPLES_DIED);

@@ -27,12 +27,12 @@ static void test_sum_and_sort(void)
 
 	top_model_init(&m);
 	t = top_model_begin(&m, 0, 10);
-	t->counts.n_samples = 9;
+	t->counts.n_samples = t->counts.whole = 9;
 	t->counts.n_lost = 1;
 	CHECK_INT(add(t, "spin", "a", "w", 1, 4, 4), ==, 0);
 	CHECK_INT(add(t, "main", "a", "w", 1, 0, 9), ==, 0);
 	t = top_model_begin(&m, 10, 20);
-	t->counts.n_samples = 5;
+	t->counts.n_samples = t->counts.whole = 5;
 	CHECK_INT(add(t, "spin", "a", "w", 1, 3, 3), ==, 0);
 	CHECK_INT(add(t, "spin", "a", "w", 2, 2, 2), ==, 0);
 	s = top_model_slide(&m, 20, 100);

@@ -35,7 +35,11 @@ static void fill(void)
 	add("main", "worker", "a.service", 7, 0, 60);
 	add("spin", "worker", "a.service", 8, 10, 10);
 	add("parse", "other", "", 9, 30, 30);
-	sum.counts = (struct top_counts){100, 2, 50, 5};
+	sum.counts = (struct top_counts){.n_samples = 100,
+					 .whole = 100,
+					 .n_lost = 2,
+					 .n_user_stacks = 50,
+					 .n_incomplete = 5};
 	sum.period_ns = 10000000;
 	sum.start_ns = 1000000000;
 	sum.end_ns = 2000000000;
@@ -95,7 +99,7 @@ static void test_confidence(void)
 	CHECK(key('2') && shows(2, " SHARE%  95% RANGE    CPU%"));
 	CHECK(shows(3, "  60.00  50.2-69.1    60.0        7  worker"));
 	CHECK(key('c') && !shows(2, "95% RANGE"));
-	sum.counts.n_samples = 0;
+	sum.counts.n_samples = sum.counts.whole = 0;
 	CHECK(key('c') && shows(3, "          -"));
 	top_ui_deinit(&ui);
 }
@@ -182,7 +186,7 @@ static void fill_tree(void)
 	add_path("web", 7, deep, 4, 50);
 	add_path("web", 7, brief, 3, 20);
 	add_path("idle", 8, brief, 1, 30);
-	sum.counts = (struct top_counts){.n_samples = 100};
+	sum.counts = (struct top_counts){.n_samples = 100, .whole = 100};
 	sum.end_ns = 1000000000;
 }
 
@@ -237,7 +241,7 @@ static void test_deep_tree(void)
 		names[i] = "again";
 	top_table_clear(&sum);
 	add_path("deep", 7, names, 600, 9);
-	sum.counts.n_samples = 9;
+	sum.counts.n_samples = sum.counts.whole = 9;
 	top_ui_init(&ui);
 	ui.view.all_open = true;
 	CHECK(key('4'));
@@ -313,7 +317,7 @@ static void test_wire(void)
 		bytes[i] ^= 0xff;
 		(void)read_bytes_as_table(bytes, (size_t)n);
 		for (uint32_t j = 0; j < other.rows.n; j++)
-			CHECK_INT(other.rows.items[j].total, <=, 2 * other.counts.n_samples);
+			CHECK_INT(other.rows.items[j].total, <=, 2 * other.counts.whole);
 		for (uint32_t j = 0; j < other.nodes.n; j++) {
 			CHECK_INT(other.nodes.items[j].row, <, other.rows.n);
 			CHECK(other.nodes.items[j].parent < j ||
