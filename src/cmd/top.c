@@ -47,7 +47,8 @@ struct top_run {
 	struct setup_screen screen;
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
-	struct record_options events; /* of -e, and nothing else */
+	struct record_options events; /* of -e and the options for types, and nothing else */
+	const char *type;	      /* NULL: the first */
 	uint64_t rate_hz, interval_ns;
 	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
@@ -55,6 +56,12 @@ struct top_run {
 enum {
 	OPT_PID,
 	OPT_EVENT,
+	OPT_MEMORY,
+	OPT_OFF_CPU,
+	OPT_LOCKS,
+	OPT_WALL,
+	OPT_IDLE,
+	OPT_TYPE,
 	OPT_FREQ,
 	OPT_INTERVAL,
 	OPT_WINDOW,
@@ -69,6 +76,14 @@ static const struct option_spec option_table[] = {
 	 OPT_PID},
 	{'e', "event", "EVENT[,EVENT...]",
 	 "what to count instead of CPU time (repeatable); key e shows the next", OPT_EVENT},
+	{0, "off-cpu", NULL, "besides, how long threads are blocked, where, and for what",
+	 OPT_OFF_CPU},
+	{0, "locks", NULL, "the same, with the locks that they wait for", OPT_LOCKS},
+	{0, "wall", NULL, "besides, all time of each thread", OPT_WALL},
+	{0, "idle", NULL, "of blocked threads also those that only wait for work", OPT_IDLE},
+	{0, "memory", NULL, "where memory grows, in bytes", OPT_MEMORY},
+	{0, "type", "NAME", "start with this of several types; with --batch only this one",
+	 OPT_TYPE},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "interval", "TIME", "time between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
 	{0, "window", "TIME", "length of time that a table covers; default 10s", OPT_WINDOW},
@@ -113,7 +128,8 @@ const struct command top_command = {
 		  "  perfwalk top\n"
 		  "  perfwalk top -p 1234 -d 1\n"
 		  "  perfwalk top --batch -n 1 -e page-faults,cpu-clock\n"
-		  "  perfwalk top --batch -n 1 --view processes\n",
+		  "  perfwalk top --batch -n 1 --view processes\n"
+		  "  perfwalk top --off-cpu --type off_cpu\n",
 };
 
 /* ---- Options ---- */
@@ -161,7 +177,25 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_PID:
 		return options_parse_ids(&top_command, "-p", value, t->pids, &t->n_pids);
 	case OPT_EVENT:
+		t->events.events_given = true;
 		return record_events_parse(&t->events, value);
+	case OPT_MEMORY:
+		return record_add_memory_growth(&t->events);
+	case OPT_OFF_CPU:
+		t->events.off_cpu = true;
+		return 0;
+	case OPT_LOCKS:
+		t->events.off_cpu = t->events.locks = true;
+		return 0;
+	case OPT_WALL:
+		t->events.off_cpu = t->events.wall = true;
+		return 0;
+	case OPT_IDLE:
+		t->config->off_cpu_idle = true;
+		return 0;
+	case OPT_TYPE:
+		t->type = value;
+		return 0;
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
 			return options_complain(
@@ -189,26 +223,69 @@ static int on_option(void *ctx, int id, const char *value)
 	}
 }
 
-/* Shares are of samples: each has to stand for as much as any other. */
+static int add_type(struct top_run *t, const char *name)
+{
+	if (t->screen.n_events == SCREEN_MAX_EVENTS)
+		return options_refuse(&top_command, "too many types: 6 at most");
+	(void)snprintf(t->screen.events[t->screen.n_events++], sizeof(t->screen.events[0]), "%s",
+		       name);
+	return 0;
+}
+
+/* What each table is of. Shares are of samples: each has to stand for as much as any other, or have
+ * a value. */
+static int name_type(struct top_run *t, const struct broker_event *e)
+{
+	char text[sizeof(t->screen.events[0])];
+
+	if (e->use == SAMPLE_USE_SWITCHES) /* what off_cpu is made of */
+		return 0;
+	if (e->use == SAMPLE_USE_BLOCKS || e->use == SAMPLE_USE_WAKEUPS)
+		return add_type(t, e->event.name);
+	if (e->event.name[0] && !e->period && !sample_event_is_time(&e->event))
+		return options_complain(&top_command, "-e", e->event.name,
+					"top counts samples, so each must stand for the same "
+					"number of events: add a period, as in "
+					"page-faults/period=10/ or cycles/period=1000000/");
+	if (e->event.name[0])
+		(void)record_describe_event(e, text, sizeof(text));
+	else
+		(void)snprintf(text, sizeof(text), "cpu at %u Hz", e->rate_hz);
+	return add_type(t, text);
+}
+
+/* By the beginning of what stands in the title. */
+static int choose_type(struct top_run *t)
+{
+	if (!t->type)
+		return 0;
+	for (uint32_t i = 0; i < t->screen.n_events; i++) {
+		if (strncmp(t->screen.events[i], t->type, strlen(t->type)) == 0) {
+			t->screen.event = i;
+			t->screen.one_event = true;
+			return 0;
+		}
+	}
+	return options_complain(&top_command, "--type", t->type,
+				"there is no table of it: one of -e, cpu, off_cpu (--off-cpu), "
+				"lock_wakeups (--locks), wall (--wall) or memory_growth "
+				"(--memory)");
+}
+
 static int check_events(struct top_run *t)
 {
-	if (t->events.n_events == 0)
-		return 0;
-	if (record_events_check(&t->events) < 0)
-		return -EINVAL;
-	for (uint32_t i = 0; i < t->events.n_events; i++) {
-		const struct broker_event *e = &t->events.events[i];
+	int r = 0;
 
-		if (!e->period && !sample_event_is_time(&e->event))
-			return options_complain(
-				&top_command, "-e", e->event.name,
-				"top counts samples, so each must stand for the same number of "
-				"events: add a period, as in page-faults/period=10/ or "
-				"cycles/period=1000000/");
-		(void)record_describe_event(e, t->screen.events[i], sizeof(t->screen.events[i]));
-	}
-	t->screen.n_events = t->events.n_events;
-	return 0;
+	if (t->events.n_events == 0 && !t->events.off_cpu && !t->type)
+		return 0;
+	if (record_events_check(&t->events) < 0 ||
+	    (t->events.off_cpu && record_add_off_cpu(&t->events, t->n_pids > 0) < 0))
+		return -EINVAL;
+	for (uint32_t i = 0; i < t->events.n_events && r == 0; i++)
+		r = name_type(t, &t->events.events[i]);
+	if (r == 0 && t->events.wall)
+		r = add_type(t, "wall");
+	return r == 0 ? choose_type(t) : r;
 }
 
 static int check_options(struct top_run *t)
@@ -377,11 +454,14 @@ int top_main(int argc, char **argv)
 
 	t.screen.color = !getenv("NO_COLOR");
 	t.screen.width = batch_width();
-	r = parse(&t, argc, argv);
-	if (r != 0)
-		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
 	if (config_load(&t.config, NULL, false, stderr) < 0)
 		return EXIT_CODE_FAILURE;
+	t.events.config = t.config;
+	r = parse(&t, argc, argv);
+	if (r != 0) {
+		config_free(t.config);
+		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	}
 	fill_config(&t);
 	hold_log(&t);
 	r = run(&t);

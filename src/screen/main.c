@@ -36,6 +36,7 @@ struct screen {
 	} load;
 	int symbolizer_sock;
 	uint32_t n_tables;
+	bool printed; /* a batch: some table */
 };
 
 static int on_text(void *ctx, const struct message *m, int fd)
@@ -71,7 +72,8 @@ static void print_batch(struct screen *s, const struct top_table *sum)
 
 	top_ui_update(&s->ui, sum);
 	top_layout_title(line, width, &s->facts, sum);
-	(void)printf("%s%s\n", s->n_tables > 1 ? "\n" : "", line);
+	(void)printf("%s%s\n", s->printed ? "\n" : "", line);
+	s->printed = true;
 	top_layout_status(line, width, &s->facts, sum);
 	(void)puts(line);
 	top_layout_scope(line, width, &s->ui.view, sum);
@@ -143,6 +145,8 @@ static void show(struct screen *s, uint32_t event, const struct top_table *t)
 	if (s->ui.paused)
 		return;
 	(void)top_model_slide(&s->models[event], t->end_ns, s->setup.window_ns);
+	if (s->setup.batch && s->setup.one_event && event != s->setup.event)
+		return;
 	if (s->setup.batch) {
 		show_event(s, event);
 		print_batch(s, s->sum);
@@ -260,7 +264,8 @@ static int set_up(struct screen *s)
 	if (s->setup.n_events > SCREEN_MAX_EVENTS)
 		return -EBADMSG;
 	s->ui.n_events = s->setup.n_events;
-	show_event(s, 0);
+	s->ui.event = s->setup.event < n_events(s) ? s->setup.event : 0;
+	show_event(s, s->ui.event);
 	s->ui.view.all_open = s->setup.batch;
 	if (s->setup.batch)
 		(void)setlocale(LC_CTYPE, "C.UTF-8");

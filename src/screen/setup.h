@@ -22,6 +22,8 @@ struct setup_screen {
 	/* The events, a table each: "page-faults (each one)". n_events 0: CPU time at rate_hz. */
 	uint32_t n_events;
 	char events[SCREEN_MAX_EVENTS][112];
+	uint32_t event;	 /* the first to be shown */
+	bool one_event;	 /* batch: and no other */
 	bool confidence; /* with the intervals of the shares */
 	bool batch;	 /* tables to standard output, one after the other */
 	bool color;

@@ -121,10 +121,11 @@ static enum top_unit unit_of(const struct profile *p)
 						  : TOP_UNIT_SAMPLES;
 }
 
-/* What a stack weighs: its samples, or their values where they have some of their own. */
+/* What a stack weighs: its samples, or their values if these have a unit. */
 static uint64_t weight_of(const struct live *l, const struct aggregate_row *a)
 {
-	int64_t weight = l->t->unit == TOP_UNIT_SAMPLES ? a->n : a->value;
+	bool counted = l->p->types[0].weighted && l->t->unit == TOP_UNIT_SAMPLES;
+	int64_t weight = counted ? a->n : a->value;
 
 	return weight > 0 ? (uint64_t)weight : 0;
 }

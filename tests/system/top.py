@@ -105,6 +105,27 @@ def test_events(directory):
     rig.end(p)
 
 
+def test_off_cpu(directory):
+    """Two threads that block all the time, but now and then: so many are blocked on average, below their reason."""
+    p = rig.start([os.path.join(directory, "pool"), "600000"], stdout=subprocess.DEVNULL)
+    rig.wait_for("its threads", lambda: len(os.listdir(f"/proc/{p.pid}/task")) == 7)
+    args = ["-p", str(p.pid), "--off-cpu", "-n", "4", "--type", "off_cpu"]
+    for view in ("functions", "processes", "tree"):
+        tables = batch(*args, "--view", view)
+        rig.check(len(tables) == 4 and all(" off_cpu on " in t for t in tables), "--type prints this one alone")
+        whole, seconds = map(float, re.search(r"100% = ([\d.]+) s of threads in ([\d.]+) s", tables[3]).groups())
+        rig.check(1.2 * seconds <= whole <= 2 * seconds + 0.2, f"{whole} s of two threads in {seconds} s")
+        if view == "functions":
+            rows = {r[2][2]: r[0] for r in rows_of(tables[3])}
+            rig.check(abs(rows["clock_nanosleep"] - 50) <= 10, f"one sleeps, the leaf is who called the kernel: {rows}")
+        elif view == "processes":
+            row = rows_of(tables[3])[0]
+            rig.check(abs(row[1] - whole / seconds) <= 0.1 * whole / seconds, f"as many threads on average: {row}")
+        else:
+            rig.check(re.search(r"- \[wait: condition\]\n(.*\n){1,4}.* busy_ticker ", tables[3]), "a reason is below its process")
+    rig.end(p)
+
+
 def test_event_key(t, directory):
     p = start_counted(directory)
     t.open(100, 30, "-p", str(p.pid), "-e", "page-faults,cpu-clock/freq=499/")
@@ -129,7 +150,7 @@ def test_refusals():
              (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process or thread id"),
              (["-e", "page-fautls"], "top: -e page-fautls: unknown event (did you mean page-faults?)"),
              (["-e", "cycles"], "cycles/period=1000000/"), (["-F", "99", "-e", "faults"], "page-faults/period=10/"),
-             (["-e", "cs,cs"], "twice"), (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
+             (["-e", "cs,cs"], "twice"), (["--type", "off_cpu"], "no table of it"), (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
     for args, text in cases:
         p = subprocess.run([rig.perfwalk(), "top", *args], text=True, check=False, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
@@ -383,13 +404,14 @@ def test_ends(t):
 def main():
     rig.need_root()
     rig.need_programs("tmux", "script")
-    directory = rig.build_workloads("chain", "recurse", "counted")
+    directory = rig.build_workloads("chain", "recurse", "counted", "pool")
     spinner = rig.start([os.path.join(directory, "chain"), "10000"], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
     test_batch_tree(spinner)
     test_recursion(directory)
     test_events(directory)
+    test_off_cpu(directory)
     test_closed_pipe()
     p = subprocess.run([rig.perfwalk(), "top"], capture_output=True, text=True, check=False)
     if "built without ncurses" in p.stderr:
