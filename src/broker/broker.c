@@ -176,6 +176,24 @@ static void listen_for_metrics(struct broker *b)
 		log_error("metrics: cannot serve at %s: %s", where, error);
 }
 
+static void begin_later(struct broker *b)
+{
+	int r = b->state == BROKER_RUNNING ? broker_begin(b) : 0;
+
+	if (r == 0)
+		return;
+	b->result = r;
+	broker_stop(b);
+}
+
+int broker_enable(struct broker *b)
+{
+	b->state = BROKER_RUNNING;
+	if (!b->options.enable_on_exec && !b->paused && broker_foresee(b, begin_later))
+		return 0;
+	return broker_begin(b);
+}
+
 /* The new one hears of other destinations. */
 static void reload_metrics(struct broker *b)
 {

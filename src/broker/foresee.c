@@ -85,19 +85,11 @@ static bool are_readers_running(const struct broker *b)
 	return true;
 }
 
-static void begin(struct broker *b)
+static void stop_waiting(struct broker *b)
 {
-	int r;
-
 	loop_set_timer(b->loop, b->foresight.timer, UINT64_MAX);
 	b->foresight.until_ns = 0;
-	if (b->state != BROKER_RUNNING)
-		return;
-	r = broker_begin(b);
-	if (r == 0)
-		return;
-	b->result = r;
-	broker_stop(b);
+	b->foresight.begin(b);
 }
 
 /* Once more after the last reader has started: it has to meet the profiler. */
@@ -109,17 +101,17 @@ static void on_look(void *ctx)
 	b->foresight.running =
 		b->foresight.looked && b->readers.n_clients > 0 && are_readers_running(b);
 	if ((met && b->foresight.running) || clock_monotonic_ns() > b->foresight.until_ns)
-		begin(b);
+		stop_waiting(b);
 }
 
 void broker_has_looked(struct broker *b)
 {
 	b->foresight.looked = true;
 	if (b->foresight.until_ns && b->readers.n_clients == 0)
-		begin(b);
+		stop_waiting(b);
 }
 
-bool broker_foresee(struct broker *b)
+bool broker_foresee(struct broker *b, void (*begin)(struct broker *b))
 {
 	if (!b->options.capture || b->options.input_path || !b->options.config->interpreters ||
 	    b->events[0].sample.period || look_at_all(b) == 0)
@@ -127,6 +119,7 @@ bool broker_foresee(struct broker *b)
 	b->foresight.timer = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
 	if (b->foresight.timer < 0)
 		return false;
+	b->foresight.begin = begin;
 	b->foresight.until_ns = clock_monotonic_ns() + MAX_WAIT_NS;
 	send_look(b, 0);
 	return true;

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "src/broker/broker.h"
-#include "src/broker/custody.h"
 #include "src/broker/events.h"
 #include "src/broker/governor.h"
 #include "src/broker/peers.h"
@@ -63,7 +62,6 @@ struct broker {
 	struct status_counts last_symbolizer;
 	struct ledger *ledger; /* of the rings; NULL: a file is read */
 	int ledger_fd;
-	struct custody custody;	   /* of payloads */
 	struct sample_place place; /* where the windows begin that no symbolizer has settled */
 	uint64_t start_unix_ns, flushed_at_ns;
 	struct listener metrics; /* of the metrics process's */
@@ -120,6 +118,7 @@ struct broker {
 	} readers;
 	struct broker_foresight {
 		uint64_t until_ns; /* sampling begins then at the latest; 0: it has begun */
+		void (*begin)(struct broker *b);
 		bool looked, running;
 		int timer;
 	} foresight;
@@ -226,10 +225,10 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c);
 void broker_add_client(struct broker *b, const struct message *from);
 void broker_remove_client(struct broker *b, uint32_t pid);
 /*
- * foresee.c. Before a capture's first sample the profiler looks for interpreters: broker_begin()
- * comes later. false: there is nothing to wait for.
+ * foresee.c. Before a capture's first sample the profiler looks for interpreters: begin() comes
+ * later. false: there is nothing to wait for.
  */
-bool broker_foresee(struct broker *b);
+bool broker_foresee(struct broker *b, void (*begin)(struct broker *b));
 void broker_has_looked(struct broker *b);
 /* sampling.c: sampling begins now. 0 or -errno. */
 int broker_begin(struct broker *b);

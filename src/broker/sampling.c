@@ -116,6 +116,7 @@ int broker_enable_events(struct broker *b, bool enable)
 }
 
 int broker_begin(struct broker *b)
+<<<<<<< HEAD
 {
 	bool enable = !b->options.enable_on_exec && !b->paused;
 	int r = enable ? broker_enable_events(b, true) : 0;
@@ -131,6 +132,15 @@ int broker_enable(struct broker *b)
 	if (!b->options.enable_on_exec && !b->paused && broker_foresee(b))
 		return 0;
 	return broker_begin(b);
+=======
+{
+	bool enable = !b->options.enable_on_exec && !b->paused;
+	int r = enable ? broker_enable_events(b, true) : 0;
+
+	if (r == 0 && b->options.begun)
+		b->options.begun(b->options.ctx);
+	return r;
+>>>>>>> 15996de (record: begin when interpreters have their readers)
 }
 
 static void resize_stacks(struct broker *b, uint32_t bytes)
