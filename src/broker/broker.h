@@ -73,7 +73,7 @@ struct broker_options {
 	int input_fd;
 	/* What is made of it, if not a capture's outputs (report); NULL. */
 	const struct setup_symbolizer *view;
-	const char *view_symbol, *view_comm, *view_container;
+	const char *view_symbol, *view_comm, *view_container, *view_service;
 	/* Called when the events count (with enable_on_exec: when they may), of a capture perhaps
 	 * only after broker_enable(); NULL. */
 	void (*begun)(void *ctx);

@@ -316,6 +316,8 @@ int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int sta
 		r = setup_send_text(control, TEXT_COMM, b->options.view_comm, -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_CONTAINER, b->options.view_container, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_SERVICE, b->options.view_service, -1);
 	for (uint32_t i = 0; i < b->options.n_outputs && r == 0; i++) {
 		const struct broker_output *o = &b->options.outputs[i];
 

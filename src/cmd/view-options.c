@@ -82,12 +82,14 @@ enum {
 static const struct option_spec convert_options[] = {OUTPUT_OPTIONS, EVENT_OPTION, NAMING_OPTIONS};
 static const struct option_spec report_options[] = {
 	{'s', "sort", "KEY[,KEY...]",
-	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
+	 "columns: comm, container, unit, service, thread, module, symbol, line; default "
+	 "comm,module,symbol",
 	 OPT_SORT},
 	{'S', "symbol", "REGEX", "only functions that match", OPT_SYMBOL},
 	{'c', "comm", "GLOB", "only samples of processes with that name", TEXT(comm)},
 	{0, "container", "GLOB", "only samples of containers whose id or name matches",
 	 TEXT(container)},
+	{0, "service", "GLOB", "only samples of services with that name", TEXT(service)},
 	{0, "callers", NULL,
 	 "a tree of the callers of --symbol's functions (without it: of the first rows)",
 	 REPORT_FLAG(callers)},
@@ -195,8 +197,8 @@ static int parse_keys(struct view *v, const char *value)
 		if (key == REPORT_N_KEYS)
 			return options_complain(
 				v->command, "--sort", word,
-				"unknown key; the keys are comm, container, unit, thread, "
-				"module, symbol, line");
+				"unknown key; the keys are comm, container, unit, service, "
+				"thread, module, symbol, line");
 		for (uint32_t i = 0; i < o->n_keys; i++)
 			if (o->keys[i] == key)
 				return options_complain(v->command, "--sort", value,

@@ -59,6 +59,7 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 		.view_symbol = v->symbol,
 		.view_comm = v->comm,
 		.view_container = v->container,
+		.view_service = v->service,
 		.input_event = v->event,
 		.input_path = v->path,
 		.input_fd = v->fd,

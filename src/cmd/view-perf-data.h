@@ -15,7 +15,7 @@ struct view_perf_data {
 	enum config_demangle demangle;
 	/* What is made of it */
 	const struct setup_symbolizer *view;
-	const char *symbol, *comm, *container, *event;
+	const char *symbol, *comm, *container, *service, *event;
 };
 
 /* 0 or -errno, logged with cause; either way *ret_written has a bit for each output that is whole.

@@ -131,6 +131,8 @@ static int on_setup(void *ctx, struct peer_id who, int control, int status_fd)
 	if (r == 0)
 		r = setup_send_text(control, TEXT_CONTAINER, v->container, -1);
 	if (r == 0)
+		r = setup_send_text(control, TEXT_SERVICE, v->service, -1);
+	if (r == 0)
 		r = setup_send_text(control, TEXT_EVENT, v->event, -1);
 	if (r == 0 && v->setup.view != VIEW_CONVERT)
 		r = setup_send_text(control, TEXT_SUMMARY, "the table", v->table_fd);
@@ -231,6 +233,7 @@ static int run_perf_data(struct view *v)
 		.symbol = v->symbol,
 		.comm = v->comm,
 		.container = v->container,
+		.service = v->service,
 		.event = v->event,
 	};
 

@@ -129,6 +129,7 @@ enum text_kind {
 	TEXT_SYMBOL,	    /* of a report: expression for functions */
 	TEXT_COMM,	    /* of a report: glob for processes */
 	TEXT_CONTAINER,	    /* of a report: glob for container ids and names */
+	TEXT_SERVICE,	    /* of a report: glob for services */
 	TEXT_EVENT,	    /* of a recorded file: which of its events */
 	TEXT_EXPORT_NAME,   /* begins the next destination */
 	TEXT_EXPORT_ENDPOINT,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/profile/labels.h"
 #include "src/render/frame.h"
 #include "util/text.h"
 
@@ -162,4 +163,22 @@ size_t frame_process_name(const struct profile *p, uint32_t process, char *buf, 
 
 	(void)snprintf(pid, sizeof(pid), "[%" PRIu32 "]", proc->pid);
 	return text_clean(buf, size, *comm ? comm : pid, SIZE_MAX);
+}
+
+size_t frame_service_name(const struct profile *p, uint32_t process, char *buf, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const struct profile_process *proc = &p->processes.items[process];
+	char name[FRAME_MAX_NAME];
+	size_t n, n_deleted = sizeof(deleted) - 1;
+
+	if (label_find(profile_text(p, proc->attributes), "service.name", name, sizeof(name)))
+		return text_clean(buf, size, name, SIZE_MAX);
+	(void)text_clean(name, sizeof(name), frame_basename(profile_text(p, proc->executable_path)),
+			 SIZE_MAX);
+	n = strlen(name);
+	if (n > n_deleted && strcmp(name + n - n_deleted, deleted) == 0)
+		name[n - n_deleted] = '\0';
+	return *name ? text_clean(buf, size, name, SIZE_MAX)
+		     : frame_process_name(p, process, buf, size);
 }

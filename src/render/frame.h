@@ -58,5 +58,9 @@ uint32_t frame_count_cut_names(const struct profile *p);
  */
 size_t frame_process_owner(const struct profile *p, uint32_t process, char *buf, size_t size);
 
+/* The name of a process's service: what it says, its executable's name, or its comm. Clean UTF-8.
+ * Returns its length. */
+size_t frame_service_name(const struct profile *p, uint32_t process, char *buf, size_t size);
+
 /* Comm of a process, clean; "[PID]": none. Returns its length. */
 size_t frame_process_name(const struct profile *p, uint32_t process, char *buf, size_t size);

@@ -63,6 +63,7 @@ enum render_report_key {
 	REPORT_COMM,
 	REPORT_CONTAINER,
 	REPORT_UNIT,
+	REPORT_SERVICE,
 	REPORT_THREAD,
 	REPORT_MODULE,
 	REPORT_SYMBOL,
@@ -87,6 +88,7 @@ struct render_report_options {
 	const char *symbol;    /* extended regular expression; NULL or "": every function */
 	const char *comm;      /* glob; NULL or "": every process */
 	const char *container; /* glob for ids, whole or as shown; NULL or "": everything */
+	const char *service;   /* glob; NULL or "": every service */
 };
 /* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,

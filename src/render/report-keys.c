@@ -23,6 +23,7 @@ static const struct {
 	[REPORT_COMM] = {"comm", "COMM", true},
 	[REPORT_CONTAINER] = {"container", "CONTAINER", true},
 	[REPORT_UNIT] = {"unit", "UNIT", true},
+	[REPORT_SERVICE] = {"service", "SERVICE", true},
 	[REPORT_THREAD] = {"thread", "THREAD", true},
 	[REPORT_MODULE] = {"module", "MODULE", false},
 	[REPORT_SYMBOL] = {"symbol", "SYMBOL", false},
@@ -66,6 +67,9 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 	case REPORT_UNIT:
 		(void)text_clean(buf, size, profile_text(p, proc->systemd_unit), SIZE_MAX);
 		break;
+	case REPORT_SERVICE:
+		(void)frame_service_name(p, t->process, buf, size);
+		break;
 	default:
 		(void)text_clean(buf, size - 16, profile_text(p, t->name), SIZE_MAX);
 		(void)snprintf(tid, sizeof(tid), "%s%" PRIu32, *buf ? "/" : "", t->tid);
@@ -108,7 +112,7 @@ static void place_value(const struct report *r, enum render_report_key key, uint
 static uint32_t put_values(struct report *r, bool owner, uint32_t row,
 			   const struct profile_line *line)
 {
-	char text[8 * FRAME_MAX_NAME];
+	char text[(REPORT_N_KEYS + 1) * FRAME_MAX_NAME];
 	bool first = true;
 	size_t n = 0;
 
@@ -169,11 +173,14 @@ bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
 	const struct profile_process *proc = &r->p->processes.items[process];
 	const char *id = profile_text(r->p, proc->container_id);
 	const char *name = profile_text(r->p, proc->container_name);
-	const char *comm = r->o->comm, *container = r->o->container;
+	const char *comm = r->o->comm, *container = r->o->container, *service = r->o->service;
 	char text[256];
 
 	(void)frame_process_name(r->p, process, text, sizeof(text));
 	if (comm && *comm && fnmatch(comm, text, 0) != 0)
+		return false;
+	(void)frame_service_name(r->p, process, text, sizeof(text));
+	if (service && *service && fnmatch(service, text, 0) != 0)
 		return false;
 	/* The whole id, or as it is displayed. */
 	(void)snprintf(text, sizeof(text), "%.*s", CONTAINER_DIGITS, id);

@@ -139,6 +139,7 @@ int symbolizer_view_files(struct symbolizer *s)
 	s->setup.report.symbol = s->viewer.symbol;
 	s->setup.report.comm = s->viewer.comm;
 	s->setup.report.container = s->viewer.container;
+	s->setup.report.service = s->viewer.service;
 	return r;
 }
 

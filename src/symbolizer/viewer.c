@@ -26,6 +26,7 @@ void viewer_deinit(struct viewer *v)
 	free(v->symbol);
 	free(v->comm);
 	free(v->container);
+	free(v->service);
 	free(v->event);
 	free(v->sum);
 	import_facts_deinit(&v->facts);
@@ -48,6 +49,8 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 		return text_set(&v->comm, text);
 	case TEXT_CONTAINER:
 		return text_set(&v->container, text);
+	case TEXT_SERVICE:
+		return text_set(&v->service, text);
 	case TEXT_EVENT:
 		return text_set(&v->event, text);
 	default:
