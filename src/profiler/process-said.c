@@ -52,10 +52,25 @@ static bool has_room(const struct collection *c, size_t n)
 	return c->n_keys < MAX_ATTRIBUTES && (size_t)ftell(c->out) + n + 32 <= MAX_TEXT_BYTES;
 }
 
+/* Which process it is, and where it runs: nobody is believed who says another. */
+static bool is_seen(const char *key)
+{
+	static const char *const keys[] = {"process.pid",	   "process.creation.time",
+					   "process.linux.cgroup", "container.id",
+					   "k8s.pod.uid",	   "systemd.unit"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return strncmp(key, "process.executable.", 19) == 0;
+}
+
 /* Clean texts. The first one of a key stays. */
 static void add(struct collection *c, const struct label *l)
 {
-	if (!*l->key || is_known(c, l->key) || !globs_allow(c->of->allow, c->of->deny, l->key))
+	if (!*l->key || is_seen(l->key) || is_known(c, l->key) ||
+	    !globs_allow(c->of->allow, c->of->deny, l->key))
 		return;
 	if (!has_room(c, strlen(l->key) + (l->text ? strlen(l->text) : 20))) {
 		c->of->n_refused++;
