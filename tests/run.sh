@@ -54,6 +54,7 @@ SYSTEM_TESTS="
 	bombs         240  beside  300
 	outage        300  beside
 	debuginfod     90  beside
+	attributes    120  beside
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/opener src/host src/profiler src/render src/import src/process src/config proto
+"""What processes say of themselves reaches the resources of their profiles: a published process context,
+their environment, Kubernetes' variables; in the order that perfwalk.conf(5) names, and nothing else. A
+real collector gets them, and the rows of a report and of a capture of one service are theirs alone."""
+import os
+import signal
+import subprocess
+
+import otelcol
+import otlp
+import rig
+
+SECRETS = {"SECRET": "hunter2", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=hunter2"}
+
+
+class Publisher:
+    def __init__(self, *pairs, environment=None, program=None):
+        self.process = rig.start([program or os.path.join(WORKLOADS, "published"), *pairs],
+                                 env={**SECRETS, **(environment or {})}, stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        if pairs and pairs[0] != "--":
+            self.wait_published()
+
+    def wait_published(self):
+        rig.check(self.process.stdout.readline() == "published\n", f"{self.pid} has published")
+
+    def publish_again(self):
+        rig.kill(self.pid, signal.SIGUSR1)
+        self.wait_published()
+
+
+def resources(messages):
+    """All resources of each pid, in the order in which they came."""
+    found = {}
+    for message in messages:
+        for resource, _, _, _ in otlp.View(otlp.decode(message)).samples():
+            known = found.setdefault(resource.get("process.pid"), [])
+            if resource not in known:
+                known.append(resource)
+    return found
+
+
+def expect(resource, pid, wanted, unwanted=()):
+    wrong = {k: resource.get(k) for k, v in wanted.items() if resource.get(k) != v}
+    rig.check(not wrong, f"{pid} has {wanted}" + (f", but {wrong}" if wrong else ""))
+    there = [k for k in unwanted if k in resource]
+    rig.check(not there, f"{pid} has none of {list(unwanted)}")
+
+
+def check_values(messages):
+    """Nothing of the environment that nobody asked for."""
+    rig.check(all(b"hunter2" not in m for m in messages), "no secret of an environment is in any message")
+
+
+def config(port, more=""):
+    return (f"[profiler]\nsamples_per_second = 99\nreporter_interval = 1s\n[resource]\nteam = infra\n"
+            f"[export:c]\nendpoint = http://127.0.0.1:{port}\n[process]\nuser = root\n{more}")
+
+
+def check_collector():
+    collector = otelcol.start({"plain": ("http", "")})
+    told = Publisher("service.name=shop", "service.instance.id=i-77", "service.version=1", "process.pid=1",
+                     "process.command_line=--password=hunter2", "team=shop", "container.id=ffff", "--",
+                     "service.name=shop", "service.instance.id=i-77", "service.version=2",
+                     environment={"OTEL_SERVICE_NAME": "other",
+                                  "OTEL_RESOURCE_ATTRIBUTES": "service.version=0,deployment.environment.name=pr%2Cod"})
+    by_environment = Publisher(environment={"OTEL_SERVICE_NAME": "billing", "OTEL_RESOURCE_ATTRIBUTES": "a=b,broken"})
+    late = Publisher("--", "service.name=late", "service.instance.id=i-78")
+    silent = Publisher(environment={"POD_NAME": "no-pod"})
+    d = rig.Daemon(config(collector.ports["plain"]))
+
+    def last(pid):
+        return resources(collector.messages("plain")).get(pid, [{}])[-1]
+    rig.wait_for("the context of a process", lambda: last(told.pid).get("service.version") == "1")
+    expect(last(told.pid), "a publisher",
+           {"service.name": "shop", "service.instance.id": "i-77", "process.pid": told.pid,
+            "deployment.environment.name": "pr,od", "team": "infra", "process.executable.name": "published"},
+           ("process.command_line", "container.id"))
+    rig.wait_for("the environment of another", lambda: last(by_environment.pid).get("service.name") == "billing")
+    expect(last(by_environment.pid), "a broken list", {"service.name": "billing"}, ("a", "broken"))
+    rig.wait_for("one that says nothing", lambda: last(silent.pid).get("service.name") == "published")
+    expect(last(silent.pid), "a process in no pod", {"team": "infra"}, ("k8s.pod.name", "service.instance.id"))
+    told.publish_again()
+    late.publish_again()
+    rig.wait_for("an update", lambda: last(told.pid).get("service.version") == "2")
+    expect(last(told.pid), "the second context", {"service.name": "shop", "deployment.environment.name": "pr,od"})
+    # It has said nothing so far, and is looked at ever less often.
+    rig.wait_for("a late context", lambda: last(late.pid).get("service.instance.id") == "i-78", 60)
+    d.stop()
+    collector.stop()
+    check_values(collector.messages("plain"))
+    return told, by_environment
+
+
+def check_chosen(told, by_environment):
+    """A capture of one service, and a report of one."""
+    whole, one = rig.path("whole.pb.gz"), rig.path("one.otlp")
+    rig.record_cpu(0.3, [told.pid, by_environment.pid], "-F", "199", "-o", whole)
+    r = subprocess.run([rig.perfwalk(), "report", "--csv", "--sort", "service", whole], check=False,
+                       capture_output=True, text=True)
+    rig.check({"shop", "billing"} <= {w for line in r.stdout.splitlines() for w in line.split("\t")},
+              f"a report has a row for each service: {r.stdout.splitlines()[:6]}")
+    r = subprocess.run([rig.perfwalk(), "report", "--csv", "--sort", "service,comm", "--service", "bill*", whole],
+                       check=False, capture_output=True, text=True)
+    rig.check("billing" in r.stdout and "shop" not in r.stdout, "and of one alone it has no other")
+    rig.record_cpu(0.3, [told.pid, by_environment.pid], "-F", "199", "--service", "shop", "-o", one)
+    with open(one, "rb") as f:
+        found = resources([f.read()])
+    rig.check(list(found) == [told.pid], f"a capture of a service has its process alone: {list(found)}")
+
+
+def check_rules(told):
+    collector = otelcol.start({"rules": ("http", "")})
+    d = rig.Daemon(config(collector.ports["rules"],
+                          "[attributes]\nallow = service.*, process.pid, process.command*\ndeny = service.instance.id\n"),
+                   name="rules")
+    found = rig.wait_for("resources", lambda: [r for r in resources(collector.messages("rules")).get(told.pid, [])
+                                               if r.get("service.version")])
+    expect(found[0], "with allow and deny", {"service.name": "shop", "team": "infra", "process.pid": told.pid},
+           ("service.instance.id", "deployment.environment.name", "process.executable.path", "host.name"))
+    d.stop()
+    collector.stop()
+
+
+def main():
+    global WORKLOADS
+    rig.need_root()
+    WORKLOADS = rig.build_workloads("published")
+    told, by_environment = check_collector()
+    check_chosen(told, by_environment)
+    check_rules(told)
+
+
+if __name__ == "__main__":
+    rig.run(main)
