@@ -4,6 +4,7 @@
 says, and a terminal that is left as it was, however the view ends."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ import cgroup_dirs
 import rig
 
 FAST = ["-d", "200ms", "--window", "2s"]
+SPINNER = "spinner"  # a name that no other test's program has
 
 
 # ---- Batch ----
@@ -39,7 +41,7 @@ def test_batch(spinner):
     samples = [int(re.search(r"all (\d+) samples", t)[1]) for t in tables]
     rig.check(0 < samples[0] < samples[1] < samples[2], f"the window fills: {samples} samples")
     rows = rows_of(tables[2])
-    rig.check(any(r[2][:3] == ["chain", "chain", "chain_leaf"] and r[0] > 0 for r in rows),
+    rig.check(any(r[2][:3] == [SPINNER, SPINNER, "chain_leaf"] and r[0] > 0 for r in rows),
               f"chain_leaf is there; how far up is up to what else the host does: {rows[0]}")
     own = sum(r[0] for r in rows)
     rig.check(abs(own - 100) < 0.02 * len(rows), f"the self shares of {len(rows)} functions add up to {own:.2f}%")
@@ -48,7 +50,7 @@ def test_batch(spinner):
     rows = rows_of(batch("-n", "2", "--sort", "total", "-p", str(spinner.pid))[1])
     whole = {r[2][2] for r in rows if r[1] > 90}
     rig.check({"main", "chain_one", "chain_leaf"} <= whole, "with -p and --sort total, callers have nearly all of it")
-    rig.check({r[2][0] for r in rows} == {"chain"}, "and there is nothing of other processes")
+    rig.check({r[2][0] for r in rows} == {SPINNER}, "and there is nothing of other processes")
     rows = rows_of(batch("-n", "2", "--view", "processes")[1])
     mine = [r for r in rows if r[2][0] == str(spinner.pid)]
     rig.check(len(mine) == 1 and mine[0][1] > 0, f"the process is there by its CPU time: {mine}")
@@ -62,7 +64,7 @@ def test_batch_tree(spinner):
     rig.check("tree by total  100% = all" in table, "--view tree says what it is")
     lines = table.split("\n\n", 1)[1].strip("\n").split("\n")[1:]
     names = [re.fullmatch(r" *[\d.]+ +[\d.]+ ( +)[-+ ] (\S+).*", line) for line in lines]
-    rig.check(all(names) and names[0][2] == "chain", f"it begins with the process: {lines[0]}")
+    rig.check(all(names) and names[0][2] == SPINNER, f"it begins with the process: {lines[0]}")
     first = [m[2] for m in names]
     calls = [c for c in first if c.startswith("chain_")][:6]
     rig.check(calls == ["chain_one", "chain_two", "chain_three", "chain_four", "chain_five", "chain_leaf"],
@@ -267,7 +269,8 @@ def test_keys(t, columns, rows):
     rig.check(len(totals) > 5 and totals == sorted(totals, reverse=True), "s sorts by total")
     t.keys("/", "chain_(one|two)", "Enter")
     screen = t.wait_for(r"/chain_\(one\|two\)/", "chain_one", "chain_two")
-    rig.check(len(shares(screen, 1)) == 2, "the filter leaves what matches")
+    rig.check(all(re.search("chain_(one|two)", line) for line in screen[3:] if re.match(r" +\d", line)),
+              "the filter leaves what matches")
     t.keys("/", "(", "Enter")
     t.wait_for(r"^/chain_\(one\|two\)\(_ .*[Uu]nmatched")
     rig.say("ok: a bad expression is told, and still to be mended")
@@ -282,20 +285,20 @@ def test_keys(t, columns, rows):
     t.keys(" ")
     rig.wait_for("space goes on", lambda: t.screen()[1] != first[1])
     t.keys("2")
-    t.wait_for("^processes  100%", r"\d+  chain ")
-    t.keys("/", "^chain$", "Enter")
-    t.wait_for(r"/\^chain\$/")
+    t.wait_for("^processes  100%", rf"\d+  {SPINNER} ")
+    t.keys("/", f"^{SPINNER}$", "Enter")
+    t.wait_for(rf"/\^{SPINNER}\$/")
     t.keys("Enter")
     screen = t.wait_for(r"^functions of process \d+ by total", "chain_leaf")
-    rig.check(all(" chain " in line for line in screen[3:] if re.match(r" +\d", line)), "enter shows its functions only")
+    rig.check(all(f" {SPINNER} " in line for line in screen[3:] if re.match(r" +\d", line)), "enter shows its functions only")
     t.keys("Escape")
     t.wait_for("^processes")
     t.keys("3")
     t.wait_for("^containers", "CONTAINER OR UNIT")
-    t.keys("2", "/", "^chain$", "Enter")
+    t.keys("2", "/", f"^{SPINNER}$", "Enter")
     t.wait_for("^processes  /")
     t.keys("Enter", "4")
-    screen = t.wait_for(r"^tree of process \d+ by total", r"[+] chain \(\d+\)")
+    screen = t.wait_for(r"^tree of process \d+ by total", rf"[+] {SPINNER} \(\d+\)")
     rig.check(len([line for line in screen[3:] if re.match(r" +\d", line)]) == 1, "4 is the tree of the same process")
     t.keys("Right")
     t.wait_for("- _start", "chain_leaf")
@@ -320,11 +323,11 @@ def test_keys(t, columns, rows):
 def look_into_container(t):
     t.open(100, 30, "--view", "containers")
     t.wait_for("podman aaaaaaaaaaaa$")
-    t.keys("/", "podman", "Enter")
-    t.wait_for("^containers  /podman/")
+    t.keys("/", "podman a{12}", "Enter")
+    t.wait_for("^containers  /podman a.12./")
     t.keys("Enter")
     screen = t.wait_for("^functions of podman aaaaaaaaaaaa by self", "chain_leaf")
-    rig.check(all(" chain " in line for line in screen[3:] if re.match(r" +\d", line)),
+    rig.check(all(f" {SPINNER} " in line for line in screen[3:] if re.match(r" +\d", line)),
               "enter on a container shows the functions in it")
     t.keys("Escape")
     t.wait_for("^containers")
@@ -405,7 +408,7 @@ def main():
     rig.need_root()
     rig.need_programs("tmux", "script")
     directory = rig.build_workloads("chain", "recurse", "counted", "pool")
-    spinner = rig.start([os.path.join(directory, "chain"), "10000"], stdout=subprocess.DEVNULL)
+    spinner = rig.start([shutil.copy(os.path.join(directory, "chain"), rig.path(SPINNER))], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
     test_batch_tree(spinner)
