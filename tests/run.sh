@@ -16,8 +16,8 @@
 # or all.
 #
 # A system test that cannot run here is a skip with its reason. With CI=true a skip is a failure.
-# Builds and logs: build-tests/ (or $TEST_BUILD). What is fetched: ~/.cache/perfwalk-tests. Each system test
-# has a directory of its own for temporary files, which others may enter (a clone may be where they may
+# Builds and logs: build-tests/ (or $TEST_BUILD). What is fetched, or compiled for tests: ~/.cache/perfwalk-tests. Each
+# system test has a directory of its own for temporary files, which others may enter (a clone may be where they may
 # not) and whose name is short (names of sockets are): in /tmp (or $TMPDIR). It is removed.
 set -u
 
@@ -234,7 +234,8 @@ trap 'rm -rf "$scratch"' EXIT
 remove_left_over()
 {
 	cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests
-	for directory in "${TMPDIR:-/tmp}"/perfwalk-tests.* "$cache"/*/build.* "$cache"/*/unpacked.*; do
+	for directory in "${TMPDIR:-/tmp}"/perfwalk-tests.* "$cache"/*/build.* "$cache"/*/unpacked.* \
+		"$cache"/compiled-*/*.*; do
 		[ ! -d "$directory" ] || [ -d "/proc/${directory##*.}" ] || rm -rf "$directory"
 	done
 }
@@ -337,6 +338,20 @@ install_missing()
 
 # ---- Builds and their unit tests ----
 
+# What unit tests compile, which takes most of their time, is there for the next build's and for the next run's, as long
+# as the same compilers make it. What was not used for a month goes.
+keep_compiled()
+{
+	versions=$({ for command in gcc g++ clang ld dwz; do $command --version; done; go version; } 2>&1 | cksum)
+	cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests
+	TEST_COMPILED=$cache/compiled-${versions% *}
+	export TEST_COMPILED
+	for other in "$cache"/compiled-*; do
+		[ "$other" = "$TEST_COMPILED" ] || rm -rf "$other"
+	done
+	mkdir -p "$TEST_COMPILED" && find "$TEST_COMPILED" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf '{}' +
+}
+
 # build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; where $unit has CFLAGS for them, the
 # unit tests too, which need not be as fast as what they test.
 build()
@@ -368,7 +383,6 @@ check()
 	shift 2
 	[ $# -eq 0 ] || log=$logs/check-$name-some.log
 	touch "$scratch/check.begun"
-	export TEST_COMPILED="$scratch/compiled" # what one build's tests compile is there for the next one's
 	set -- LOG_COMPILER="timeout -k 5 $((limit * 2 / 3))" "$@"
 	if [ $# -eq 1 ]; then
 		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check "$1" \
@@ -627,6 +641,7 @@ all=
 start_clocks
 begun_all=$begun
 install_missing || result fail 0 "install what is missing"
+keep_compiled
 start_clocks
 if [ "$top/configure" -nt "$top/configure.ac" ] && [ "$top/configure" -nt "$top/Makefile.am" ]; then
 	:

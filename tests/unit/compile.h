@@ -3,7 +3,7 @@
 /*
  * Programs that a test compiles for itself. It takes most of the time of such a test, and every
  * build runs the test: where TEST_COMPILED names a directory, what one build compiled the next one
- * takes.
+ * takes (tests/run.sh).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char test_compile_script[] =
 	"read_sources() { cat *.c *.cc *.go *.h *.s *.dwo 2>/dev/null; }\n"
 	"sum=$({ echo \"$COMMAND\"; read_sources; } | cksum | tr ' ' -)\n"
 	"kept=${TEST_COMPILED:+$TEST_COMPILED/$sum}\n"
-	"if [ -d \"$kept\" ]; then cp -f \"$kept\"/* .; exit; fi\n"
+	"if [ -d \"$kept\" ]; then touch \"$kept\"; cp -f \"$kept\"/* .; exit; fi\n"
 	"eval \"$COMMAND\" || exit\n"
 	"[ -n \"$kept\" ] || exit 0\n"
 	"mkdir -p \"$kept.$$\" && cp $MADE \"$kept.$$\" || exit\n"
