@@ -70,8 +70,9 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
 
 /*
  * The bytes of a section; free them with elf_bytes_release(). They outlive the image and its
- * descriptor, but still are the file: they change when it is written, and reading them after it was
- * truncated gives zeros (util/mapped-file.h). -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
+ * descriptor, but still are the file: they change when it is written, and what is gone after it was
+ * truncated reads as zeros (util/mapped-file.h). -ENOEXEC: not within the file; -EFBIG: more than
+ * max_bytes.
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);

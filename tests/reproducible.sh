@@ -6,8 +6,8 @@
 # Clones HEAD twice and builds each clone whole, in ways that differ in what a build must not depend on: where the
 # sources and the build are and how one finds the other, umask, locale, time zone (the local dates differ, whatever the
 # hour), home, and how many jobs there are. Compares what make install puts into DESTDIR, the program that it is
-# made of, and the archives of make archives: the sources, the bundle, the packages, and the lists of their parts. Takes as long as
-# four builds; $CC is the compiler, without ccache.
+# made of, and the archives of make archives: the sources, the bundle, the packages, and the lists of their parts.
+# Takes as long as four builds; $CC is the compiler, without ccache.
 #
 # REPRODUCIBLE_WORK=DIR is where the clones are: /var/tmp. They are removed, but for those that differ.
 set -u
