@@ -60,10 +60,15 @@ static void remove_at(struct outbox *o, uint32_t i)
 	o->entries.n--;
 }
 
+/* What it was sent nobody has any more, unless it said that it had settled it. */
 static void disconnect(struct outbox *o)
 {
 	loop_remove_fd(o->loop, o->sock);
 	o->sock = close_fd(o->sock);
+	for (uint32_t i = 0; i < o->entries.n; i++) {
+		o->entries.items[i].sent = o->entries.items[i].settled = false;
+		o->entries.items[i].n_out = 0;
+	}
 }
 
 struct outbox *outbox_free(struct outbox *o)
@@ -152,10 +157,6 @@ void outbox_connect(struct outbox *o, int sock)
 	if (loop_add_fd(o->loop, sock, EPOLLIN, on_socket, o) < 0) {
 		disconnect(o);
 		return;
-	}
-	for (uint32_t i = 0; i < o->entries.n; i++) {
-		o->entries.items[i].sent = o->entries.items[i].settled = false;
-		o->entries.items[i].n_out = 0;
 	}
 	pump(o);
 }

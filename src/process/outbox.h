@@ -54,6 +54,7 @@ void outbox_connect(struct outbox *o, int sock);
  * NULL: no memory, and fd and more stay the caller's. */
 const struct outbox_entry *outbox_push(struct outbox *o, int fd, uint64_t bytes, uint64_t n_samples,
 				       void *more);
+/* To a receiver that is there. */
 bool outbox_all_sent(const struct outbox *o);
 /* Entry i, oldest first, borrowed until the next call; NULL: there is none. */
 const struct outbox_entry *outbox_at(const struct outbox *o, uint32_t i);

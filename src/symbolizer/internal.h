@@ -52,6 +52,7 @@ struct symbolizer {
 	uint64_t uid_base;
 	bool stopping;
 	uint64_t heap_ns;	 /* when unused pages were given back */
+	uint64_t sent_ns;	 /* when all payloads were sent, at the end; 0: not yet */
 	uint64_t await_until_ns; /* 0: not yet */
 	uint32_t n_awaited;	 /* then, debug files */
 };

@@ -24,9 +24,10 @@
 #include "util/text.h"
 
 #define MIN_PAYLOADS   16
-#define MAX_RESOURCE   256		    /* resource attributes */
-#define AWAIT_NS       (5 * NSEC_PER_SEC)   /* of a capture's end, for debug files to come */
-#define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
+#define MAX_RESOURCE   256		     /* resource attributes */
+#define AWAIT_NS       (5 * NSEC_PER_SEC)    /* of a capture's end, for debug files to come */
+#define LEAVE_NS       (10 * NSEC_PER_MSEC)  /* between looks at whether all is sent */
+#define SAFE_NS	       (300 * NSEC_PER_MSEC) /* from then on, if the exporter is still there */
 #define MAX_UNSETTLED  4096
 #define UID_BASE_SHIFT 40 /* one profiler's files: 2^40 */
 
@@ -195,6 +196,19 @@ static bool await_debug_files(struct symbolizer *s)
 	return s->n_awaited && now < s->await_until_ns;
 }
 
+/* An exporter may die with what it was sent, and the next one gets it from us alone. One whose
+ * receiver is down does not settle it for long: that is not waited for. */
+static bool payloads_are_safe(struct symbolizer *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!payloads_all_sent(s->payloads))
+		s->sent_ns = 0;
+	else if (!s->sent_ns)
+		s->sent_ns = now;
+	return payloads_all_settled(s->payloads) || (s->sent_ns && now - s->sent_ns >= SAFE_NS);
+}
+
 /* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter.
  */
 static void leave_if_done(struct symbolizer *s)
@@ -223,7 +237,7 @@ static void leave_if_done(struct symbolizer *s)
 		symbolizer_fold_idle(s);
 	if (s->setup.capture && m.result.code == 0)
 		m.result.code = symbolizer_render_all(s, &m);
-	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
+	else if (!s->setup.capture && !payloads_are_safe(s))
 		return;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 	loop_exit(s->role.loop, 0);

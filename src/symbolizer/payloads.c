@@ -178,6 +178,11 @@ bool payloads_all_sent(const struct payloads *p)
 	return outbox_all_sent(p->outbox);
 }
 
+bool payloads_all_settled(const struct payloads *p)
+{
+	return outbox_all_settled(p->outbox);
+}
+
 uint64_t payloads_take_dropped(struct payloads *p)
 {
 	uint64_t n = p->dropped;

@@ -32,7 +32,8 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 		  uint64_t order);
 /* Nobody else has what is in payloads of a lower order any more. */
 void payloads_settle_windows(struct payloads *p, uint64_t order);
-/* Everything there is was at least sent (not necessarily settled). */
+/* Everything there is was at least sent to an exporter that is there (not necessarily settled). */
 bool payloads_all_sent(const struct payloads *p);
+bool payloads_all_settled(const struct payloads *p);
 /* Samples of payloads that were given up since the last call. */
 uint64_t payloads_take_dropped(struct payloads *p);

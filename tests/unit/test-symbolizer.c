@@ -226,6 +226,31 @@ static void test_settles_what_is_sent(void)
 	stop(&m);
 }
 
+/* The exporter dies with what it was sent, while we leave: another one gets it. */
+static void test_stays_for_an_exporter(void)
+{
+	const struct message end = {.type = MESSAGE_STOP};
+	const struct setup_symbolizer setup = daemon_setup();
+	struct message m;
+
+	start(&setup, -1);
+	give_peer(PEER_EXPORTER, &it.exporter);
+	send_window(1, 0);
+	expect(it.exporter, MESSAGE_PAYLOAD, &m);
+	expect_settled(1);
+	CHECK_INT(message_send(it.control, &end, NULL, 0), ==, 0);
+	(void)close(it.exporter);
+	(void)close(it.profiler);
+	it.profiler = -1;
+	(void)usleep(400000); /* longer than it waits for one that is there */
+	give_peer(PEER_EXPORTER, &it.exporter);
+	expect(it.exporter, MESSAGE_PAYLOAD, &m);
+	CHECK_INT(m.item.n_samples, ==, N_SAMPLES);
+	m = (struct message){.type = MESSAGE_PAYLOAD_DONE, .item.id = m.item.id};
+	CHECK_INT(message_send(it.exporter, &m, NULL, 0), ==, 0);
+	stop(&m);
+}
+
 /* What is missing between two windows, and behind the last one. */
 static void test_counts_what_is_missing(void)
 {
@@ -337,6 +362,7 @@ static void test_capture(void)
 int main(void)
 {
 	RUN(test_settles_what_is_sent);
+	RUN(test_stays_for_an_exporter);
 	RUN(test_counts_what_is_missing);
 	RUN(test_knows_what_was_settled);
 	RUN(test_bad_window);
