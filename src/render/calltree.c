@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/render/calltree.h"
+#include "src/render/waits.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/text.h"
@@ -223,39 +224,12 @@ static void count_symbol(struct builder *b, uint32_t symbol, const struct aggreg
 	b->t->symbols.items[symbol].total_squares += row->squares;
 }
 
-/* Of the way to the scheduler: schedule, io_schedule_timeout ... */
-static bool is_scheduler(const struct profile *p, uint32_t frame)
-{
-	const struct profile_frame *f = &p->frames.items[frame];
-	uint32_t function =
-		f->n_lines ? p->lines.items[f->first_line + f->n_lines - 1].function : 0;
-
-	return f->n_lines && strstr(profile_text(p, p->functions.items[function].name), "schedule");
-}
-
-/* How many frames of a stack are left out, from its leaf on. */
-static uint32_t count_left_out(const struct builder *b, uint32_t stack)
-{
-	const struct profile *p = b->p;
-	uint32_t n, n_kernel = p->stacks.items[stack].n_kernel, i = 0;
-	const uint32_t *frames = profile_stack_frames(p, stack, &n);
-
-	if (!(b->flags & CALLTREE_CALLERS))
-		return 0;
-	if (n_kernel < n && p->modules.items[p->frames.items[frames[n_kernel]].module].kind !=
-				    PROFILE_MODULE_MARKER)
-		return n_kernel;
-	while (i + 1 < n_kernel && is_scheduler(p, frames[i]))
-		i++;
-	return i;
-}
-
 static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t *ret_node)
 {
 	const struct profile *p = b->p;
 	uint32_t n_frames, node = 0, place, symbol;
 	const uint32_t *frames = profile_stack_frames(p, row->stack, &n_frames);
-	uint32_t n_left_out = count_left_out(b, row->stack);
+	uint32_t n_left_out = b->flags & CALLTREE_CALLERS ? waits_first_frame(p, row->stack) : 0;
 	bool full = false;
 	int r;
 

@@ -25,6 +25,31 @@ static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
 	return (enum profile_marker)f->address;
 }
 
+/* Of the way to the scheduler: schedule, io_schedule_timeout ... */
+static bool is_scheduler(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+	uint32_t function =
+		f->n_lines ? p->lines.items[f->first_line + f->n_lines - 1].function : 0;
+
+	return f->n_lines && strstr(profile_text(p, p->functions.items[function].name), "schedule");
+}
+
+uint32_t waits_first_frame(const struct profile *p, uint32_t stack)
+{
+	uint32_t n, n_kernel = p->stacks.items[stack].n_kernel, i = 0;
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	if (reason_of(p, stack) == PROFILE_MARKER_ON_CPU)
+		return 0;
+	if (n_kernel < n && p->modules.items[p->frames.items[frames[n_kernel]].module].kind !=
+				    PROFILE_MODULE_MARKER)
+		return n_kernel;
+	while (i + 1 < n_kernel && is_scheduler(p, frames[i]))
+		i++;
+	return i;
+}
+
 static int compare_sums(const void *a, const void *b)
 {
 	const struct wait_sum *x = a, *y = b;

@@ -16,6 +16,12 @@ struct wait_sum {
 /* Of the first type, which is off-CPU time, the most time first. Their number; none is of 0 ns. */
 uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_REASONS]);
 
+/*
+ * How many frames of a stack say only how the kernel puts threads to sleep, from its leaf on: the
+ * kernel's, up to the function that called it, or of threads without one those of the scheduler.
+ */
+uint32_t waits_first_frame(const struct profile *p, uint32_t stack);
+
 /* Contended waits for a lock of a process. */
 struct lock_sum {
 	uint32_t process, frame; /* rows of the profile; the frame names the lock */

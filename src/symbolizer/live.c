@@ -11,6 +11,7 @@
 
 #include "src/render/aggregate.h"
 #include "src/render/frame.h"
+#include "src/render/waits.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -130,21 +131,11 @@ static uint64_t weight_of(const struct live *l, const struct aggregate_row *a)
 	return weight > 0 ? (uint64_t)weight : 0;
 }
 
-/* Where a thread is blocked the kernel's frames are the same for all: who called it is the leaf. */
-static uint32_t first_frame(const struct profile *p, uint32_t stack, uint32_t n)
-{
-	uint32_t n_kernel = p->stacks.items[stack].n_kernel;
-	bool waits = profile_is_off_cpu(p, 0) || profile_is_wall(p, 0);
-	const uint32_t *frames = profile_stack_frames(p, stack, &n);
-
-	return waits && n_kernel < n && frame_kind(p, frames[n_kernel]) != FRAME_WAIT ? n_kernel
-										      : 0;
-}
-
 static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t mark)
 {
 	const struct profile *p = l->p;
 	uint64_t weight = weight_of(l, a);
+	bool waits = profile_is_off_cpu(p, 0) || profile_is_wall(p, 0);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, a->stack, &n);
 	bool self = true;
@@ -152,7 +143,7 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 	use_process(l, p->threads.items[a->thread].process);
 	array_clear(&l->path);
 	l->t->counts.whole += weight;
-	for (uint32_t i = first_frame(p, a->stack, n); i < n; i++) {
+	for (uint32_t i = waits ? waits_first_frame(p, a->stack) : 0; i < n; i++) {
 		const struct profile_frame *f = &p->frames.items[frames[i]];
 
 		/* What the outermost marker says is in the counts. */
