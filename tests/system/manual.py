@@ -11,7 +11,7 @@ import subprocess
 import rig
 
 # What needs a terminal, or is the daemon itself, which the others talk to.
-ELSEWHERE = {"perfwalk top": "top.py", "perfwalk top -p 1234 -d 1": "top.py", "perfwalk run -c /etc/perfwalk/perfwalk.conf": "delivery.py",
+ELSEWHERE = {"perfwalk top": "top.py", "perfwalk top -p 1234 -d 1": "top.py", "perfwalk top --off-cpu --type off_cpu": "top.py", "perfwalk run -c /etc/perfwalk/perfwalk.conf": "delivery.py",
              "perfwalk debug runtime 1234": "java.py", "sudo perfwalk record -a -d 10 -o out.html": "the same without sudo"}
 
 CONFIG = """[profiler]
