@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "src/broker/broker.h"
+#include "src/broker/custody.h"
 #include "src/broker/events.h"
 #include "src/broker/governor.h"
 #include "src/broker/peers.h"
@@ -62,6 +63,7 @@ struct broker {
 	struct status_counts last_symbolizer;
 	struct ledger *ledger; /* of the rings; NULL: a file is read */
 	int ledger_fd;
+	struct custody custody;	   /* of payloads */
 	struct sample_place place; /* where the windows begin that no symbolizer has settled */
 	uint64_t start_unix_ns, flushed_at_ns;
 	struct listener metrics; /* of the metrics process's */

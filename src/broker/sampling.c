@@ -116,7 +116,6 @@ int broker_enable_events(struct broker *b, bool enable)
 }
 
 int broker_begin(struct broker *b)
-<<<<<<< HEAD
 {
 	bool enable = !b->options.enable_on_exec && !b->paused;
 	int r = enable ? broker_enable_events(b, true) : 0;
@@ -124,23 +123,6 @@ int broker_begin(struct broker *b)
 	if (r == 0 && b->options.begun)
 		b->options.begun(b->options.ctx);
 	return r;
-}
-
-int broker_enable(struct broker *b)
-{
-	b->state = BROKER_RUNNING;
-	if (!b->options.enable_on_exec && !b->paused && broker_foresee(b))
-		return 0;
-	return broker_begin(b);
-=======
-{
-	bool enable = !b->options.enable_on_exec && !b->paused;
-	int r = enable ? broker_enable_events(b, true) : 0;
-
-	if (r == 0 && b->options.begun)
-		b->options.begun(b->options.ctx);
-	return r;
->>>>>>> 15996de (record: begin when interpreters have their readers)
 }
 
 static void resize_stacks(struct broker *b, uint32_t bytes)
