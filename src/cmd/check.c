@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -462,6 +463,33 @@ static void say_cgroups(const struct check *c)
 	     c->features.cgroup ? "each sample" : "/proc/PID/cgroup (no cgroup ids in samples)");
 }
 
+/* Readers get the priority from the broker, which is started as we are. */
+static int try_priority(void)
+{
+	const struct sched_param first = {.sched_priority = 1}, none = {0};
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first) < 0)
+		return -errno;
+	return sched_setscheduler(0, SCHED_OTHER, &none) < 0 ? -errno : 0;
+}
+
+static void say_interpreters(const struct check *c)
+{
+	bool all = sample_has_capability(&c->circumstances, SAMPLE_CAP_SYS_PTRACE);
+	int r = try_priority();
+
+	if (r == 0)
+		line(all ? OK : NOTE, "interpreters", "the frames of %s are read at each sample",
+		     all ? "all processes" : "no other user's processes");
+	else
+		line(NOTE, "interpreters", "frames are read too late to be proven, mostly: %s",
+		     strerror(-r));
+	if (!all)
+		fix("run as root, or with CAP_SYS_PTRACE, to read other users' processes");
+	if (r < 0)
+		fix("run as root, or with CAP_SYS_NICE, or under ulimit -r 1 (LimitRTPRIO=1)");
+}
+
 static void say_event(const struct check *c)
 {
 	const struct {
@@ -613,6 +641,7 @@ int check_main(int argc, char **argv)
 	say_sys(c);
 	say_kernel_names();
 	say_cgroups(c);
+	say_interpreters(c);
 	say_descriptors(c);
 	say_tracepoints(c);
 	say_types();

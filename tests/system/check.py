@@ -75,7 +75,7 @@ def causes(program):
                   f"paranoid {value}: {p.returncode}, {p.stderr.strip()[:150]!r}")
     not_mounted(program)
     p = run(program, "check")
-    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups",
+    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
 
