@@ -83,6 +83,7 @@ EXTRA_DIST += \
 	tests/system/perfdata.py \
 	tests/system/pprof_file.py \
 	tests/system/python.py \
+	tests/system/node.py \
 	tests/system/report.py \
 	tests/system/outputs.py \
 	tests/system/rig.py \
@@ -106,6 +107,7 @@ EXTRA_DIST += \
 	tests/unit/test.h
 EXTRA_DIST += \
 	tests/workloads/Calls.java \
+	tests/workloads/calls.js \
 	tests/workloads/chains.py \
 	tests/workloads/blip.c \
 	tests/workloads/build.sh \

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pprof files, made byte by byte: for tests that know what every value is."""
+"""Small pprof files, made byte by byte: for tests that know what every value is. And reading lines of others."""
+import gzip
+
 import rig
 
 
@@ -70,3 +72,51 @@ def pprof(name, samples, types, period=None, default="", build="", **head):
     with open(path, "wb") as f:
         f.write(out + b"".join(field(6, x) for x in s.rows))
     return path
+
+
+def fields(data):
+    """(number, value) of a message: whole numbers and bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            n |= (data[at] & 127) << shift
+            shift, at = shift + 7, at + 1
+            if data[at - 1] < 128:
+                return n
+    while at < len(data):
+        key = number()
+        value = number()
+        if key & 7 == 2:
+            at += value
+            value = data[at - value:at]
+        yield key >> 3, value
+
+
+def calls_with_lines(path):
+    """(function, line) of each frame that has called another one."""
+    with gzip.open(path) as f:
+        profile = list(fields(f.read()))
+    texts = [v.decode() for k, v in profile if k == 6]
+    functions = {m[1]: texts[m.get(2, 0)] for k, v in profile if k == 5 for m in [dict(fields(v))]}
+    locations = {}
+    for k, v in profile:
+        if k == 4:
+            lines = [dict(fields(line)) for n, line in fields(v) if n == 4]
+            locations[dict(fields(v))[1]] = [(functions[line[1]], line.get(2, 0)) for line in lines]
+    for k, v in profile:
+        if k == 2:
+            packed = next(ids for n, ids in fields(v) if n == 1)
+            ids = [n for _, n in fields(b"".join(b"\x08" + one for one in split(packed)))]
+            yield from [line for i in ids for line in locations[i]][1:]
+
+
+def split(packed):
+    """The bytes of each number of a packed field."""
+    start = 0
+    for at, byte in enumerate(packed):
+        if byte < 128:
+            yield packed[start:at + 1]
+            start = at + 1
