@@ -96,7 +96,7 @@ bool readable_has(struct readable *r, uint64_t address, size_t n)
 	read_maps(r);
 	if (r->delay_ns < r->min_delay_ns || find(r, address, n))
 		r->delay_ns = r->min_delay_ns;
-	else if (r->delay_ns < MAX_DELAY_NS)
+	else if (r->delay_ns < (r->max_delay_ns ? r->max_delay_ns : MAX_DELAY_NS))
 		r->delay_ns *= 2;
 	r->next_ns = now + r->delay_ns;
 	return find(r, address, n);

@@ -23,6 +23,7 @@ struct readable {
 	uint32_t major, minor; /* of the filesystem */
 	size_t max_bytes;      /* of text of maps */
 	uint64_t min_delay_ns; /* the first back-off */
+	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;
 	ARRAY(struct readable_range) known;
