@@ -25,6 +25,8 @@ enum {
 };
 #define MIN_DELAY_NS (100 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
+/* A collector makes and leaves memory all the time. */
+#define MAX_MAPS_DELAY_NS NSEC_PER_SEC
 
 struct process_runtime {
 	struct runtimes *all;
@@ -106,7 +108,8 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 			     .major = major,
 			     .minor = minor,
 			     .max_bytes = MAX_MAPS_BYTES,
-			     .min_delay_ns = MIN_DELAY_NS},
+			     .min_delay_ns = MIN_DELAY_NS,
+			     .max_delay_ns = MAX_MAPS_DELAY_NS},
 	};
 	r->n_processes++;
 	return p;
