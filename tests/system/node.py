@@ -39,7 +39,7 @@ WHOLE = {tuple(chain) for chain in CHAINS}
 # Native functions that only one of the leaves calls.
 NATIVE = {
     "chain_json": r"v8::internal::JsonStringif",
-    "chain_hash": r"sha256_block|node::crypto::Hash::",
+    "chain_hash": r"sha256_block|node::crypto::Hash::Hash(Update|Digest)",
     "chain_normalize": r"icu_\d+::|v8::internal::Intl::Normalize",
     "chain_big": r"v8::bigint::",
 }
