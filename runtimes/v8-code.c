@@ -12,7 +12,7 @@
 enum {
 	ALIGNMENT = 16, /* of heads */
 	SCAN_BYTES = 128 << 10,
-	CHUNK = 8192,
+	CHUNK = 4096, /* a page: what is below may not be there */
 	MAX_HEAD = 256,
 	MAX_CODE = 16 << 20,
 	CODE_BYTES = 64,
@@ -75,7 +75,6 @@ static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
 	uint8_t chunk[CHUNK];
 	uint64_t words[2], low = 0;
 
-	/* Chunks end where pages do: what is below may not be there. */
 	for (uint64_t at = (pc & ~(uint64_t)(ALIGNMENT - 1)) - ALIGNMENT; pc - at < SCAN_BYTES;
 	     at -= ALIGNMENT) {
 		if (low == 0 || at < low) {

@@ -34,24 +34,30 @@ static int32_t find_place(const uint64_t *words, size_t n)
 	return -1;
 }
 
-static void read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
+/* false: it cannot be read. */
+static bool read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
 {
 	uint64_t words[SCOPE_WORDS], n = v8_word(v, scope, 24), at = SCOPE_HEAD * 8;
 	uint64_t place = v8_value(v, V8_SCOPE_PLACE);
 
 	if (!v8_is_smi(n) || v8_smi(n) < 0 || v8_smi(n) > MAX_NAMES)
-		return;
+		return false;
 	if (place)
 		at = place + 16;
 	/* A name and its properties each. */
 	at += v8_smi(n) < MAX_INLINE_NAMES ? (uint64_t)v8_smi(n) * 16 : 8 + (uint64_t)v8_smi(n) * 8;
 	if (!memory_read(&v->memory, scope - 1 + at, words, sizeof(words)))
-		return;
+		return false;
 	for (int i = 0; i < 3 && !f->name; i++) {
-		if (v8_is_string(v, words[i]))
+		int32_t type = v8_is_object(words[i]) ? v8_type(v, words[i]) : 0;
+
+		if (type < 0)
+			return false;
+		if (v8_is_object(words[i]) && v8_is_string_type(type))
 			f->name = words[i];
 	}
 	f->start = place ? v8_smi(v8_word(v, scope, place)) : find_place(words, SCOPE_WORDS);
+	return true;
 }
 
 /* ---- Functions ---- */
@@ -80,10 +86,12 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 		f.script = 0;
 	id = f.script ? v8_word(v, f.script, v8_value(v, V8_SCRIPT_ID)) : 0;
 	f.script_id = v8_is_smi(id) ? v8_smi(id) : 0;
-	if (v8_has_type(v, name, V8_TYPE_SCOPE))
-		read_scope(v, name, &f);
-	else if (v8_is_string(v, name))
+	if (v8_has_type(v, name, V8_TYPE_SCOPE)) {
+		if (!read_scope(v, name, &f))
+			return false;
+	} else if (v8_is_string_type(v8_type(v, name))) {
 		f.name = name;
+	}
 	/* A string has its hash in front: with the length, that tells it from others. */
 	f.identity =
 		hash_combine(hash_combine(shared, f.script),
@@ -93,15 +101,20 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 	return true;
 }
 
-static void name_function(struct v8 *v, const struct v8_function *f, struct stepped_frame *ret)
+/* false: a name cannot be read. */
+static bool name_function(struct v8 *v, const struct v8_function *f, struct stepped_frame *ret)
 {
-	char text[MAX_NAME];
+	char text[MAX_NAME] = "";
 	uint64_t name = f->script ? v8_word(v, f->script, v8_value(v, V8_SCRIPT_NAME)) : 0;
 
-	v8_string(v, f->name, text, sizeof(text));
+	if (f->name && !v8_string(v, f->name, text, sizeof(text)))
+		return false;
 	ret->function = strtab_put(&v->texts, *text ? text : "(anonymous)");
-	v8_string(v, name, text, sizeof(text));
+	text[0] = '\0';
+	if (v8_is_string_type(v8_type(v, name)) && !v8_string(v, name, text, sizeof(text)))
+		return false;
 	ret->file = strtab_put(&v->texts, *text ? text : f->script ? "[eval]" : "");
+	return true;
 }
 
 bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret)
@@ -120,7 +133,8 @@ bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct s
 	}
 	v->stats.learned++;
 	*ret = (struct stepped_frame){.level = V8_OPTIMIZED};
-	name_function(v, &f, ret);
+	if (!name_function(v, &f, ret))
+		return false;
 	ret->start_line = f.script ? v8_line(v, &f, f.start) : 0;
 	ret->line = f.script ? v8_line(v, &f, position) : 0;
 	/* What could not be read now may be, the next time. */
@@ -160,21 +174,25 @@ static bool is_function(struct v8 *v, uint64_t object)
 	return type >= first && type < first + N_FUNCTION_TYPES;
 }
 
-uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode)
+uint64_t v8_shared(struct v8 *v, uint64_t function)
 {
-	size_t i = hash_combine(bytecode, 0) % V8_N_ARRAYS;
-	uint64_t map = v8_word(v, function, 0), shared;
+	uint64_t map = v8_word(v, function, 0);
 
 	/* It was moved: it says where. */
 	if (map && !(map & 7))
 		function = map + 1;
-	if (is_function(v, function)) {
-		shared = v8_word(v, function, v8_value(v, V8_FUNCTION_SHARED));
-		if (has_bytecode(v, shared, bytecode)) {
-			v->arrays[i].array = bytecode;
-			v->arrays[i].shared = shared;
-			return shared;
-		}
+	return is_function(v, function) ? v8_word(v, function, v8_value(v, V8_FUNCTION_SHARED)) : 0;
+}
+
+uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode)
+{
+	size_t i = hash_combine(bytecode, 0) % V8_N_ARRAYS;
+	uint64_t shared = v8_shared(v, function);
+
+	if (shared && has_bytecode(v, shared, bytecode)) {
+		v->arrays[i].array = bytecode;
+		v->arrays[i].shared = shared;
+		return shared;
 	}
 	if (v->arrays[i].array == bytecode && has_bytecode(v, v->arrays[i].shared, bytecode))
 		return v->arrays[i].shared;

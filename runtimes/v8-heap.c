@@ -53,10 +53,8 @@ uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index)
 
 /* ---- Strings ---- */
 
-bool v8_is_string(struct v8 *v, uint64_t object)
+bool v8_is_string_type(int32_t type)
 {
-	int32_t type = v8_type(v, object);
-
 	return type >= 0 && type < FIRST_NOT_STRING;
 }
 
@@ -77,7 +75,7 @@ static bool find_piece(struct v8 *v, uint64_t string, struct piece *ret)
 		int32_t type = v8_type(v, string);
 		uint32_t n;
 
-		if (type < 0 || type >= FIRST_NOT_STRING ||
+		if (!v8_is_string_type(type) ||
 		    !memory_read(&v->memory, string - 1 + STRING_LENGTH, &n, sizeof(n)) ||
 		    n > INT32_MAX)
 			return false;
@@ -121,28 +119,48 @@ static size_t put_character(char *to, size_t left, uint32_t c)
 	return 0;
 }
 
-void v8_string(struct v8 *v, uint64_t string, char *ret, size_t size)
+/* Appends; false: it cannot be read. */
+static bool put_piece(struct v8 *v, const struct piece *p, char *ret, size_t size, size_t *at)
 {
 	uint8_t bytes[MAX_CHARS * 2];
-	struct piece p;
-	size_t at = 0, step = 1;
+	uint32_t n = p->n < MAX_CHARS ? p->n : MAX_CHARS;
+	size_t step = 1;
 
-	ret[0] = '\0';
-	if (!find_piece(v, string, &p))
-		return;
-	p.n = p.n < MAX_CHARS ? p.n : MAX_CHARS;
-	if (!memory_read(&v->memory, p.chars, bytes, (size_t)p.n * (p.wide ? 2 : 1)))
-		return;
-	for (uint32_t i = 0; i < p.n && step > 0; i++) {
-		uint32_t c = p.wide ? bytes[2 * i] | (uint32_t)bytes[2 * i + 1] << 8 : bytes[i];
+	if (n && !memory_read(&v->memory, p->chars, bytes, (size_t)n * (p->wide ? 2 : 1)))
+		return false;
+	for (uint32_t i = 0; i < n && step > 0; i++) {
+		uint32_t c = p->wide ? bytes[2 * i] | (uint32_t)bytes[2 * i + 1] << 8 : bytes[i];
 
 		/* Half of a character beyond the basic plane: there is no UTF-8 for it. */
 		if (c >= 0xd800 && c < 0xe000)
 			c = 0xfffd;
-		step = put_character(ret + at, size - at, c ? c : '?');
-		at += step;
+		step = put_character(ret + *at, size - *at, c ? c : '?');
+		*at += step;
+	}
+	return true;
+}
+
+bool v8_string(struct v8 *v, uint64_t string, char *ret, size_t size)
+{
+	uint64_t parts[MAX_NESTED] = {string};
+	size_t at = 0, n = 1;
+
+	ret[0] = '\0';
+	for (int i = 0; n > 0 && i < 2 * MAX_NESTED; i++) {
+		uint64_t part = parts[--n];
+		int32_t type = v8_type(v, part);
+		struct piece p;
+
+		/* Two, one behind the other. */
+		if (v8_is_string_type(type) && (type & 7) == CONS && n + 2 <= MAX_NESTED) {
+			parts[n++] = v8_word(v, part, 24);
+			parts[n++] = v8_word(v, part, 16);
+		} else if (!find_piece(v, part, &p) || !put_piece(v, &p, ret, size, &at)) {
+			return false;
+		}
 	}
 	ret[at] = '\0';
+	return true;
 }
 
 static uint32_t count_newlines(const uint8_t *bytes, uint32_t n, bool wide)

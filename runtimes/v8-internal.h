@@ -133,9 +133,9 @@ uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset);
 size_t v8_bytes(struct v8 *v, uint64_t array, uint8_t *ret, size_t size);
 /* One of an array's objects; 0: it has not so many. */
 uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index);
-bool v8_is_string(struct v8 *v, uint64_t object);
-/* A string in UTF-8, cut to fit; "" if it is none. */
-void v8_string(struct v8 *v, uint64_t string, char *ret, size_t size);
+bool v8_is_string_type(int32_t type);
+/* A string in UTF-8, cut to fit; false: it cannot be read. */
+bool v8_string(struct v8 *v, uint64_t string, char *ret, size_t size);
 /* How many lines end in n characters of a string from `from` on; false: they cannot be read. */
 bool v8_count_lines(struct v8 *v, uint64_t string, uint32_t from, uint32_t n, uint32_t *ret);
 /* Numbers of V8's tables, 7 bits a byte; *at moves on. */
@@ -147,6 +147,8 @@ uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t position);
 
 /* v8-function.c. shared: unproven. position < 0: not known. false: it is no function. */
 bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret);
+/* The SharedFunctionInfo of a function, which may have moved; unproven. 0: there is none. */
+uint64_t v8_shared(struct v8 *v, uint64_t function);
 /* The function whose bytecode an array is; function: what the frame has for it, which may have
  * moved. 0: none is proven. */
 uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode);

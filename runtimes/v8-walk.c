@@ -183,8 +183,25 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 
 /* ---- V8's own code: handlers of bytecode, built-in functions ---- */
 
-/* A built-in function without a frame, or before it has one: its caller's return address. */
-static bool find_return(struct v8_walk *w, uint64_t at, uint64_t *ret)
+/* Whether a frame is one of code's own function. */
+static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struct v8_known_code *k)
+{
+	uint32_t baseline = (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
+
+	if (k->code.kind < baseline || !is_javascript(f))
+		return false;
+	if (k->code.kind == baseline)
+		return is_interpreted(w, f);
+	return k->n > 0 &&
+	       v8_shared(w->v, f->function) == w->v->places.items[k->first + k->n - 1].shared;
+}
+
+/*
+ * A built-in function without a frame, or before it has one: its caller's return address. certain:
+ * it is on top of the stack; else it must be in code of the function whose frame is at fp.
+ */
+static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f, bool certain,
+			uint64_t *ret)
 {
 	const struct v8_known_code *k;
 	uint8_t before[8];
@@ -193,8 +210,9 @@ static bool find_return(struct v8_walk *w, uint64_t at, uint64_t *ret)
 		return false;
 	k = v8_code_find(w->v, *ret, false);
 	if (k)
-		return k->code.kind >= (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
-	return memory_read(&w->v->memory, *ret - sizeof(before), before, sizeof(before)) &&
+		return certain || is_frame_of(w, f, k);
+	return (certain || is_interpreted(w, f)) &&
+	       memory_read(&w->v->memory, *ret - sizeof(before), before, sizeof(before)) &&
 	       arch_v8_is_call(before, sizeof(before));
 }
 
@@ -217,13 +235,13 @@ static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_fra
 	enum v8_shape shape = own_shape(w);
 	uint64_t pc;
 
-	if (shape == V8_SHAPE_PUSHED && find_return(w, r->sp + 8, &pc))
+	if (shape == V8_SHAPE_PUSHED && find_return(w, r->sp + 8, f, true, &pc))
 		return go(w, pc, r->sp + 16, r->fp);
 	if (is_interpreted(w, f)) {
 		w->v->leaf_bytecode = arch_v8_bytecode(r) == f->bytecode ? f->bytecode : 0;
 		w->v->leaf_offset = (uint32_t)arch_v8_offset(r);
 	}
-	if ((shape == V8_SHAPE_NONE || is_javascript(f)) && find_return(w, r->sp, &pc))
+	if (find_return(w, r->sp, f, shape == V8_SHAPE_NONE, &pc))
 		return go(w, pc, r->sp + 8, r->fp);
 	/* Its caller is the interpreter's loop, of which any place will do. */
 	if (is_interpreted(w, f))
