@@ -36,8 +36,7 @@ static bool read_code(struct v8 *v, uint64_t at, struct v8_code *ret)
 {
 	uint8_t bytes[CODE_BYTES];
 
-	if (!v8_has_type(v, at, V8_TYPE_CODE) ||
-	    !memory_read(&v->memory, at - 1, bytes, sizeof(bytes)))
+	if (!v8_has_type(v, at, V8_TYPE_CODE) || !v8_read(v, at - 1, bytes, sizeof(bytes)))
 		return false;
 	*ret = (struct v8_code){
 		.at = at,

@@ -46,7 +46,7 @@ static bool read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
 		at = place + 16;
 	/* A name and its properties each. */
 	at += v8_smi(n) < MAX_INLINE_NAMES ? (uint64_t)v8_smi(n) * 16 : 8 + (uint64_t)v8_smi(n) * 8;
-	if (!memory_read(&v->memory, scope - 1 + at, words, sizeof(words)))
+	if (!v8_read(v, scope - 1 + at, words, sizeof(words)))
 		return false;
 	for (int i = 0; i < 3 && !f->name; i++) {
 		int32_t type = v8_is_object(words[i]) ? v8_type(v, words[i]) : 0;
@@ -78,7 +78,7 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 	uint64_t name, id;
 
 	if (!v8_has_type(v, shared, V8_TYPE_SHARED) ||
-	    !memory_read(&v->memory, shared - 1, bytes, sizeof(bytes)))
+	    !v8_read(v, shared - 1, bytes, sizeof(bytes)))
 		return false;
 	name = word_at(bytes, v8_value(v, V8_SHARED_NAME));
 	f.script = word_at(bytes, v8_value(v, V8_SHARED_SCRIPT));

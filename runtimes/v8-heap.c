@@ -14,12 +14,25 @@ enum {
 	MAX_CHARS = 512, /* of a string that is read at once */
 	MAX_NESTED = 8,
 	CHUNK = 4096,
+	PAGE = 4096,
 };
 enum { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
 
 uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset)
 {
 	return v8_is_object(object) ? memory_u64(&v->memory, object - 1 + offset) : 0;
+}
+
+bool v8_read(struct v8 *v, uint64_t address, void *ret, size_t n)
+{
+	size_t page = PAGE - address % PAGE;
+
+	if (n > page) {
+		/* The object may end where its memory does. */
+		(void)memory_read(&v->memory, address + page, (uint8_t *)ret + page, n - page);
+		n = page;
+	}
+	return memory_read(&v->memory, address, ret, n);
 }
 
 int32_t v8_type(struct v8 *v, uint64_t object)

@@ -129,6 +129,8 @@ static inline bool v8_has_type(struct v8 *v, uint64_t object, enum v8_value type
 	return v8_type(v, object) == v->tables.value[type];
 }
 uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset);
+/* As memory_read(); what is in the next page may be missing, and is zeros then. */
+bool v8_read(struct v8 *v, uint64_t address, void *ret, size_t n);
 /* The bytes of an array of bytes, at most size of them; how many. */
 size_t v8_bytes(struct v8 *v, uint64_t array, uint8_t *ret, size_t size);
 /* One of an array's objects; 0: it has not so many. */
