@@ -4,6 +4,7 @@ libbroker_a_SOURCES = \
 	src/broker/blame.c src/broker/blame.h \
 	src/broker/broker.c src/broker/broker.h \
 	src/broker/budget.c \
+	src/broker/cloud.c src/broker/cloud.h \
 	src/broker/copies.c \
 	src/broker/child.c src/broker/child.h \
 	src/broker/control.c src/broker/control.h \

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "src/broker/cloud.h"
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
 #include "src/config/config.h"
@@ -24,6 +25,7 @@
 #include "src/profiler/setup.h"
 #include "src/screen/setup.h"
 #include "src/symbolizer/setup.h"
+#include "util/globs.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	   LOCALSTATEDIR "/lib/perfwalk/spool"
@@ -206,16 +208,11 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 static int send_host_facts(int control)
 {
 	struct utsname u;
-	char id[64] = "";
-	int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC), r = 0;
+	char id[64];
+	int r = 0;
 
-	if (fd >= 0) {
-		ssize_t n = read(fd, id, sizeof(id) - 1);
-
-		id[n > 0 ? n : 0] = '\0';
-		id[strcspn(id, "\n")] = '\0';
-		(void)close_fd(fd);
-	}
+	if (!*cloud_host_id(id, sizeof(id)))
+		(void)cloud_read_line("/etc/machine-id", id, sizeof(id));
 	if (uname(&u) == 0) {
 		r = setup_send_text(control, TEXT_HOST_NAME, u.nodename, -1);
 		if (r == 0)
@@ -248,6 +245,23 @@ enum symbol_demangling broker_demangling(enum config_demangle style)
 		[CONFIG_DEMANGLE_NONE] = SYMBOL_DEMANGLE_NONE};
 
 	return styles[style];
+}
+
+/* What the config says of the cloud wins. */
+static int send_cloud(const struct config *c, int control)
+{
+	static const char key[] = "cloud.provider";
+	const char *provider = cloud_provider();
+	int r;
+
+	if (!provider || !globs_allow(c->attributes_allow, c->attributes_deny, key))
+		return 0;
+	for (size_t i = 0; i < c->n_resource; i++) {
+		if (strcmp(c->resource[2 * i], key) == 0)
+			return 0;
+	}
+	r = setup_send_text(control, TEXT_RESOURCE, key, -1);
+	return r < 0 ? r : setup_send_text(control, TEXT_RESOURCE, provider, -1);
 }
 
 /* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
@@ -293,6 +307,8 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 				    statistics_reduced(reduced, text, sizeof(text)), -1);
 	if (r == 0)
 		r = send_attribute_rules(c, control);
+	if (r == 0 && !b->options.input_path)
+		r = send_cloud(c, control);
 	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
 		r = setup_send_text(control, TEXT_RESOURCE, c->resource[i], -1);
 	return r;
