@@ -123,6 +123,22 @@ def check_rules(told):
     collector.stop()
 
 
+def check_cloud(pid):
+    """What cloud-init left of the boot, in a namespace of ours."""
+    if not rig.can_mount():
+        rig.leave_out("nothing can be mounted here: no cloud")
+        return
+    collector = otelcol.start({"cloud": ("http", "")})
+    script = ("mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p /run/cloud-init "
+              "/var/lib/cloud/data && echo gce >/run/cloud-init/cloud-id && "
+              "echo 4711 >/var/lib/cloud/data/instance-id && exec \"$@\"")
+    d = rig.Daemon(config(collector.ports["cloud"]), name="cloud", argv_prefix=("unshare", "-m", "sh", "-c", script, "sh"))
+    found = rig.wait_for("resources", lambda: resources(collector.messages("cloud")).get(pid))
+    expect(found[0], "in a cloud", {"cloud.provider": "gcp", "host.id": "4711"})
+    d.stop()
+    collector.stop()
+
+
 def main():
     global WORKLOADS
     rig.need_root()
@@ -130,6 +146,7 @@ def main():
     told, by_environment = check_collector()
     check_chosen(told, by_environment)
     check_rules(told)
+    check_cloud(told.pid)
 
 
 if __name__ == "__main__":
