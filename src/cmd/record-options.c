@@ -126,6 +126,7 @@ const struct command record_command = {
 		  "  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
 		  "  .perf.txt .script          perf-script\n"
 		  "  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
+		  "  .ndjson                    ndjson (an object for each stack, for databases)\n"
 		  "Events: cpu-clock, task-clock, cycles, instructions, cache-misses, "
 		  "branch-misses, page-faults,\n"
 		  "context-switches, cpu-migrations, memory_growth, rNNN, "

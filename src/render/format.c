@@ -26,6 +26,8 @@ const struct format formats[] = {
 	 render_firefox, NULL},
 	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, false,
 	 FORMAT_REFUSES, render_firefox_gzip, NULL},
+	{".ndjson", "ndjson", "a JSON object for each stack, one a line, for databases", false,
+	 true, FORMAT_HOLDS, render_ndjson, NULL},
 	{".perf.txt", "perf-script", "text in the form of perf script", false, true, FORMAT_REFUSES,
 	 render_perf_script, NULL},
 	{".script", "perf-script", "text in the form of perf script", false, true, FORMAT_REFUSES,

@@ -51,6 +51,8 @@ int render_speedscope(const struct profile *p, const struct render_info *info, F
 /* The Firefox Profiler's processed profile format, plain and gzipped. */
 int render_firefox(const struct profile *p, const struct render_info *info, FILE *out);
 int render_firefox_gzip(const struct profile *p, const struct render_info *info, FILE *out);
+/* A JSON object for each thread and stack, one a line. */
+int render_ndjson(const struct profile *p, const struct render_info *info, FILE *out);
 /* Text as `perf script` prints it. */
 int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out);
 /* The summary at the end of a capture: samples, losses by cause, top functions by process and
