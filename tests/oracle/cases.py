@@ -23,7 +23,7 @@ from model import (FILE, KERNEL, MARKER, RUNTIME, Frame, Line, Profile, Sample, 
 ENCODERS = {"pprof": pprof.encode, "otlp": otlp.encode, "folded": folded.encode}
 SUFFIXES = {"pprof": ("pb.gz", "pprof"), "otlp": ("otlp",), "folded": ("folded", "txt")}
 OUTPUTS = {"folded": "folded", "pprof": "pb.gz", "otlp": "otlp", "perf": "perf.txt", "speedscope": "speedscope.json",
-           "firefox": "json.gz", "json": "otlp.json", "page": "html", "svg": "svg"}
+           "ndjson": "ndjson", "firefox": "json.gz", "json": "otlp.json", "page": "html", "svg": "svg"}
 
 
 class Input:
@@ -161,6 +161,8 @@ def check_outputs(samples, outs, kind=None, period=1, proportional=False, times=
             expect.check_perf_script(samples, data, period, proportional, times)
         elif form == "speedscope":
             expect.check_speedscope(samples, data, period, proportional)
+        elif form == "ndjson":
+            expect.check_ndjson(samples, data, period, proportional)
         elif form == "firefox":
             expect.check_firefox(samples, data, proportional, times)
         elif form == "json":
@@ -258,7 +260,7 @@ class Merge:
         times = timed and all(s.times and all(v == 1 for _, v in s.times) for s in want)
         periods = {period_of(x.profile, 0) for x in case.inputs}
         if len(periods) > 1:  # folded stacks have none
-            del outs["perf"], outs["speedscope"]
+            del outs["perf"], outs["speedscope"], outs["ndjson"]
         check_outputs(want, outs, period=max(periods), times=times)
         order = [i for i in case.options["order"] if i < len(names)]
         other = tool.convert([names[i] for i in order], ("folded",), prefix="order")["folded"]

@@ -211,6 +211,18 @@ def check_perf_script(samples, data, period=1, proportional=False, times=False):
              Counter(((c, p, t, cpu, visible(st)), us) for c, p, t, cpu, us, _, _, st in have))
 
 
+# ---- ndjson ----
+
+def check_ndjson(samples, data, period=1, proportional=False):
+    def key_of(s):
+        t = s.task
+        return (clean(t.comm), t.pid, clean(t.thread), t.tid, clean(t.container), clean(t.container_name), clean(t.unit),
+                tuple(n for f in reversed(s.stack) for n, _, _ in functions(f)),
+                tuple(module_name(f) for f in reversed(s.stack) for _ in functions(f)))
+
+    same("ndjson", add_up((key_of(s), s.values[0] * period) for s in samples), viewers.ndjson(data), proportional)
+
+
 # ---- speedscope, Firefox ----
 
 def check_speedscope(samples, data, period=1, proportional=False):

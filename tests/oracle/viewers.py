@@ -50,6 +50,21 @@ def perf_script(data):
     return samples
 
 
+# ---- ndjson ----
+
+def ndjson(data):
+    """The task, the stack from the root and its modules, to the value of the first type."""
+    sums, types = Counter(), []
+    for line in data.decode().splitlines():
+        r = json.loads(line)
+        types.append((r["type"], r["unit"]))
+        expect(len(r["stack"]) == len(r["modules"]), "ndjson: as many modules as functions")
+        if types[-1] == types[0]:
+            sums[(r["process"], r["pid"], r["thread"], r["tid"], r["container"], r["container_name"], r["systemd_unit"],
+                  tuple(r["stack"]), tuple(r["modules"]))] += r["value"]
+    return sums
+
+
 # ---- speedscope ----
 
 def speedscope(data):
