@@ -38,7 +38,7 @@ uninstall-hook:
 	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py
-EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/kubernetes.md docs/reliability.md docs/troubleshooting.md
+EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/fleet.md docs/install.md docs/kubernetes.md docs/reliability.md docs/troubleshooting.md
 
 # Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
 # have been compiled for /etc and /var.
@@ -75,6 +75,8 @@ image: bundle
 	$(SHELL) $(srcdir)/etc/image/build.sh $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(IMAGE) $(VERSION) $(host_cpu)
 CLEANFILES += $(PACKAGE)-image-*.tar.gz
 EXTRA_DIST += etc/image/Containerfile etc/image/Containerfile.debian etc/image/build.sh etc/image/compose.yaml etc/image/perfwalk.container
+EXTRA_DIST += $(addprefix etc/fleet/,alerts.yaml alerts-test.yaml clickhouse.sql dashboard.json gateway.yaml parca.yaml \
+	pyroscope.yaml)
 EXTRA_DIST += etc/kubernetes/perfwalk.yaml $(addprefix etc/kubernetes/chart/,Chart.yaml values.yaml values.schema.json \
 	templates/_helpers.tpl templates/configmap.yaml templates/daemonset.yaml templates/NOTES.txt)
 
