@@ -72,6 +72,7 @@ SYSTEM_TESTS="
 	bundle        240  beside
 	image         240  beside
 	kubernetes    240  beside
+	fleet         180  beside
 	values         60  beside
 	hostile       400  beside
 	grpc          180  beside
@@ -113,9 +114,9 @@ SYSTEM_TESTS="
 	oldkernel      60  by-two
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
-PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image,kubernetes
-	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics
-	deploy:1800:fetch-deploy.sh:kubernetes"
+PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image,kubernetes,fleet
+	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics,fleet
+	deploy:1800:fetch-deploy.sh:kubernetes chdb:900:fetch-chdb.sh:fleet"
 
 say() { printf '%s\n' "$*"; }
 

@@ -95,6 +95,9 @@ def check_engines(at):
     p = run(f"{at}/compose", "-format", "json", compose)
     rig.check(p.returncode == 0 and json.loads(p.stdout)["services"]["perfwalk"]["pid"] == "host",
               "compose takes its file" + ("" if p.returncode == 0 else p.stdout))
+    for name in ("pyroscope", "parca"):
+        p = run(f"{at}/compose", os.path.join(rig.TOP, f"etc/fleet/{name}.yaml"))
+        rig.check(p.returncode == 0, f"and {name}'s" + ("" if p.returncode == 0 else p.stdout))
     with open(compose, encoding="utf-8") as f:
         p = run(f"{at}/compose", rig.write("wrong-compose.yaml", f.read().replace("read_only", "read_onli")))
     rig.check(p.returncode != 0 and "read_onli" in p.stdout, "and refuses a wrong key")

@@ -47,10 +47,15 @@ class Collector:
         text += "service:\n  telemetry: {metrics: {level: none}}\n  pipelines:\n"
         for name in receivers:
             text += f"    profiles/{name}: {{receivers: [otlp/{name}], exporters: [file/{name}]}}\n"
+        self.config = rig.write("otelcol.yaml", text)
         self.log_name = rig.path("otelcol.log")
+        self.start()
+
+    def start(self):
+        """Also once more, after stop()."""
         with open(self.log_name, "wb") as log:
-            self.process = rig.start([binary(), "--config", rig.write("otelcol.yaml", text),
-                                      "--feature-gates=+service.profilesSupport"], stdout=log, stderr=log)
+            self.process = rig.start([binary(), "--config", self.config, "--feature-gates=+service.profilesSupport"],
+                                     stdout=log, stderr=log)
         rig.wait_for("the collector is ready", self.ready, 30)
 
     def log(self):
