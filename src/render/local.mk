@@ -26,7 +26,9 @@ librender_a_SOURCES = \
 	src/render/report-keys.c \
 	src/render/report-tree.c \
 	src/render/speedscope.c \
-	src/render/summary.c src/render/svg.c \
+	src/render/summary.c \
+	src/render/summary-page.c src/render/summary-page.h \
+	src/render/svg.c \
 	src/render/table.c src/render/table.h \
 	src/render/waits.c src/render/waits.h
 

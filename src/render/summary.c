@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/render/amount.h"
 #include "src/render/calltree.h"
 #include "src/render/render.h"
+#include "src/render/summary-page.h"
 #include "src/render/table.h"
 #include "src/render/waits.h"
 #include "util/cleanup.h"
@@ -30,65 +30,8 @@
 #define MIN_WIDTH   60
 #define MAX_WIDTH   400
 
-struct page {
-	FILE *out;
-	const struct profile *p;
-	const struct calltree *t;
-	uint64_t counters[PROFILE_N_COUNTERS]; /* of all types */
-	int64_t total;
-	int width;
-	int color;
-};
-
-enum style { PLAIN, BOLD, DIM, WARN };
-
-static const char *style_on(const struct page *pg, enum style s)
-{
-	static const char *const codes[] = {"", "\033[1m", "\033[2m", "\033[33m"};
-
-	return pg->color ? codes[s] : "";
-}
-
-static const char *style_off(const struct page *pg, enum style s)
-{
-	return pg->color && s != PLAIN ? "\033[0m" : "";
-}
-
-/* "1,234,567". */
-static const char *format_count(char buf[32], uint64_t n)
-{
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n), out = 0;
-
-	for (int i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			buf[out++] = ',';
-		buf[out++] = digits[i];
-	}
-	buf[out] = '\0';
-	return buf;
-}
-
-static void put_fit(const struct page *pg, const char *text, int width, bool pad)
-{
-	table_put_fit(pg->out, text, strlen(text), width, pad);
-}
-
-static void put_heading(const struct page *pg, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-static void put_heading(const struct page *pg, const char *format, ...)
-{
-	va_list ap;
-
-	fprintf(pg->out, "\n%s", style_on(pg, BOLD));
-	va_start(ap, format);
-	(void)vfprintf(pg->out, format, ap);
-	va_end(ap);
-	fprintf(pg->out, "%s\n", style_off(pg, BOLD));
-}
-
 /* An event and its period. */
-static void put_event(const struct page *pg, const struct profile *p)
+static void put_event(const struct summary_page *pg, const struct profile *p)
 {
 	const struct profile_type *t = &p->types[0];
 	char count[32], text[256];
@@ -99,15 +42,15 @@ static void put_event(const struct page *pg, const struct profile *p)
 	if (t->rate_hz)
 		fprintf(pg->out, " at %" PRIu32 " Hz", t->rate_hz);
 	else if (t->period_ns)
-		fprintf(pg->out, " (every %s ns)", format_count(count, t->period_ns));
+		fprintf(pg->out, " (every %s ns)", summary_format_count(count, t->period_ns));
 	else if (t->period_events > 1)
-		fprintf(pg->out, " (one in %s)", format_count(count, t->period_events));
+		fprintf(pg->out, " (one in %s)", summary_format_count(count, t->period_events));
 	else if (t->period_events && !t->weighted)
 		fputs(" (each one)", pg->out);
 }
 
 /* "cpu-clock at 99 Hz and page-faults (each one)". */
-static void put_events(const struct page *pg)
+static void put_events(const struct summary_page *pg)
 {
 	uint32_t n = pg->p->n_types;
 
@@ -120,7 +63,7 @@ static void put_events(const struct page *pg)
 	}
 }
 
-static void put_head(const struct page *pg, const struct render_info *info)
+static void put_head(const struct summary_page *pg, const struct render_info *info)
 {
 	const struct profile *p = pg->p;
 	double seconds = (double)(p->end_unix_ns - p->start_unix_ns) / 1e9;
@@ -129,7 +72,8 @@ static void put_head(const struct page *pg, const struct render_info *info)
 	if (p->end_unix_ns < p->start_unix_ns)
 		seconds = 0;
 	(void)text_clean(text, sizeof(text), info->title ? info->title : "perfwalk", SIZE_MAX);
-	fprintf(pg->out, "%s%s%s\n", style_on(pg, BOLD), text, style_off(pg, BOLD));
+	fprintf(pg->out, "%s%s%s\n", summary_on(pg, SUMMARY_BOLD), text,
+		summary_off(pg, SUMMARY_BOLD));
 
 	put_events(pg);
 	fprintf(pg->out, " for %.1f s", seconds);
@@ -148,21 +92,21 @@ static void put_head(const struct page *pg, const struct render_info *info)
 }
 
 /* " name 1,234 12.3% why", with share and reason if there are any. */
-static void put_count(const struct page *pg, enum style s, const char *name, uint64_t n,
-		      uint64_t base, const char *why)
+static void put_count(const struct summary_page *pg, enum summary_style s, const char *name,
+		      uint64_t n, uint64_t base, const char *why)
 {
 	char count[32];
 
-	fprintf(pg->out, "%s%-22s%12s%s", style_on(pg, s), name, format_count(count, n),
-		style_off(pg, DIM));
+	fprintf(pg->out, "%s%-22s%12s%s", summary_on(pg, s), name, summary_format_count(count, n),
+		summary_off(pg, SUMMARY_DIM));
 	if (base)
 		fprintf(pg->out, "  %5.1f%%", table_share(n, base));
 	else if (why)
 		fprintf(pg->out, "        ");
 	if (why) {
-		fprintf(pg->out, "  %s", style_on(pg, DIM));
-		put_fit(pg, why, pg->width - 44, false);
-		fputs(style_off(pg, DIM), pg->out);
+		fprintf(pg->out, "  %s", summary_on(pg, SUMMARY_DIM));
+		summary_put_fit(pg, why, pg->width - 44, false);
+		fputs(summary_off(pg, SUMMARY_DIM), pg->out);
 	}
 	fputc('\n', pg->out);
 }
@@ -185,7 +129,8 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	} else if (t->period_events) {
 		(void)text_clean(event, sizeof(event), profile_text(p, t->event), SIZE_MAX);
 		(void)snprintf(buf, size, "stand for %s %s",
-			       format_count(count, (uint64_t)total * t->period_events), event);
+			       summary_format_count(count, (uint64_t)total * t->period_events),
+			       event);
 	} else {
 		return NULL;
 	}
@@ -209,15 +154,15 @@ static const char *format_type(const struct profile *p, int64_t total, char *buf
 				      100 * SIGMAS * sqrt(p->types[0].variance) / (double)total);
 	if (lost)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s lost", n ? "; " : "",
-				      format_count(count, lost));
+				      summary_format_count(count, lost));
 	if (throttled && n < size)
 		(void)snprintf(buf + n, size - n, "%s%s times throttled", n ? "; " : "",
-			       format_count(count, throttled));
+			       summary_format_count(count, throttled));
 	return *buf ? buf : NULL;
 }
 
 /* A line for each of several events, in their order. */
-static void put_types(const struct page *pg)
+static void put_types(const struct summary_page *pg)
 {
 	for (uint32_t i = 0; i < pg->p->n_types && pg->p->n_types > 1; i++) {
 		struct profile view;
@@ -229,12 +174,12 @@ static void put_types(const struct page *pg)
 			total = profile_sum(total, view.types[0].samples.items[k].value);
 		(void)text_clean(name + 2, sizeof(name) - 2,
 				 profile_text(&view, view.types[0].event), SIZE_MAX);
-		put_count(pg, PLAIN, name, view.types[0].samples.n, 0,
+		put_count(pg, SUMMARY_PLAIN, name, view.types[0].samples.n, 0,
 			  format_type(&view, total, worth, sizeof(worth)));
 	}
 }
 
-static void put_losses(const struct page *pg)
+static void put_losses(const struct summary_page *pg)
 {
 	static const struct {
 		enum profile_counter counter;
@@ -253,7 +198,7 @@ static void put_losses(const struct page *pg)
 	const uint64_t *c = pg->counters;
 	char worth[192];
 
-	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
+	put_count(pg, SUMMARY_BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
 		  pg->p->n_types > 1 ? NULL : format_worth(pg->p, pg->total, worth, sizeof(worth)));
 	put_types(pg);
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
@@ -265,23 +210,17 @@ static void put_losses(const struct page *pg)
 
 		if (n || losses[i].counter == PROFILE_SAMPLES_LOST)
 			put_count(pg,
-				  n && losses[i].counter != PROFILE_SAMPLES_FILTERED ? WARN : PLAIN,
+				  n && losses[i].counter != PROFILE_SAMPLES_FILTERED
+					  ? SUMMARY_WARN
+					  : SUMMARY_PLAIN,
 				  losses[i].name, n,
 				  of_samples ? c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST] : 0,
 				  losses[i].why);
 	}
 }
 
-/* A line about stacks that is not a count. */
-static void put_fact(const struct page *pg, const char *name, const char *value, const char *why)
-{
-	fprintf(pg->out, "%-22s%12s%s          ", name, value, style_on(pg, DIM));
-	put_fit(pg, why, pg->width - 44, false);
-	fprintf(pg->out, "%s\n", style_off(pg, DIM));
-}
-
 /* The states of all threads that switched: the parts add up to their time. */
-static void put_threads(const struct page *pg)
+static void put_threads(const struct summary_page *pg)
 {
 	static const struct {
 		enum profile_counter counter;
@@ -305,18 +244,19 @@ static void put_threads(const struct page *pg)
 	if (!c[PROFILE_SWITCHES])
 		return;
 	(void)snprintf(why, sizeof(why), "of all threads, by %s context switches",
-		       format_count(count, c[PROFILE_SWITCHES]));
-	put_fact(pg, "Time of threads",
-		 amount_text(text, sizeof(text), (int64_t)(all * NSEC_PER_USEC), "nanoseconds"),
-		 why);
+		       summary_format_count(count, c[PROFILE_SWITCHES]));
+	summary_put_fact(
+		pg, "Time of threads",
+		amount_text(text, sizeof(text), (int64_t)(all * NSEC_PER_USEC), "nanoseconds"),
+		why);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		uint64_t us = c[parts[i].counter];
 
 		if (us || parts[i].counter == PROFILE_BLOCKED_US)
-			put_fact(pg, parts[i].name,
-				 amount_text(text, sizeof(text), (int64_t)(us * NSEC_PER_USEC),
-					     "nanoseconds"),
-				 parts[i].why);
+			summary_put_fact(pg, parts[i].name,
+					 amount_text(text, sizeof(text),
+						     (int64_t)(us * NSEC_PER_USEC), "nanoseconds"),
+					 parts[i].why);
 	}
 }
 
@@ -330,7 +270,7 @@ static bool copies_differ(const struct profile *p)
 }
 
 /* How many stacks smaller copies would hold, if all copies had the same size. */
-static void put_copies(const struct page *pg)
+static void put_copies(const struct summary_page *pg)
 {
 	const uint64_t *within = &pg->counters[PROFILE_STACKS_WITHIN_8K];
 	uint64_t n = within[0] + within[1] + within[2] + within[3];
@@ -346,11 +286,11 @@ static void put_copies(const struct page *pg)
 	if (bytes > 16 << 10)
 		(void)snprintf(why + at, sizeof(why) - at, ", 16K for %.0f%%",
 			       table_share(within[0] + within[1], n));
-	put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), bytes), why);
+	summary_put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), bytes), why);
 }
 
 /* The number of frames in a stack. */
-static void put_frames(const struct page *pg)
+static void put_frames(const struct summary_page *pg)
 {
 	const uint64_t *frames = &pg->counters[PROFILE_STACKS_TO_8_FRAMES];
 	uint64_t all = 0, most = 0;
@@ -371,10 +311,10 @@ static void put_frames(const struct page *pg)
 	else if (frames[5])
 		(void)snprintf(why, sizeof(why), "in half of them, over 128 in %.1f%%",
 			       table_share(frames[5], all));
-	put_fact(pg, "  frames", value, why);
+	summary_put_fact(pg, "  frames", value, why);
 }
 
-static void put_stacks(const struct page *pg)
+static void put_stacks(const struct summary_page *pg)
 {
 	static const struct {
 		enum profile_counter counter;
@@ -399,27 +339,27 @@ static void put_stacks(const struct page *pg)
 
 	if (!base)
 		return;
-	put_count(pg, BOLD, "User stacks", base, 0, NULL);
-	put_count(pg, PLAIN, "  complete", base > bad ? base - bad : 0, base,
+	put_count(pg, SUMMARY_BOLD, "User stacks", base, 0, NULL);
+	put_count(pg, SUMMARY_PLAIN, "  complete", base > bad ? base - bad : 0, base,
 		  "followed to the start of the thread");
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
 		if (c[causes[i].counter])
-			put_count(pg, WARN, causes[i].name, c[causes[i].counter], base,
+			put_count(pg, SUMMARY_WARN, causes[i].name, c[causes[i].counter], base,
 				  causes[i].why);
 	}
 	if (c[PROFILE_STACKS_CONTINUED])
-		put_count(pg, PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
+		put_count(pg, SUMMARY_PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
 			  "beyond the copy, by frame pointers");
 	if (c[PROFILE_STACKS_RUNTIME_LATE])
-		put_count(pg, WARN, "  no interpreter", c[PROFILE_STACKS_RUNTIME_LATE], base,
-			  "its frames were not read in time");
+		put_count(pg, SUMMARY_WARN, "  no interpreter", c[PROFILE_STACKS_RUNTIME_LATE],
+			  base, "its frames were not read in time");
 	put_copies(pg);
 	put_frames(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])
-		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
+		put_count(pg, SUMMARY_WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
 			  "addresses that no symbol covers");
 	if (frame_count_cut_names(pg->p))
-		put_count(pg, PLAIN, "Names cut", frame_count_cut_names(pg->p), 0,
+		put_count(pg, SUMMARY_PLAIN, "Names cut", frame_count_cut_names(pg->p), 0,
 			  "longer than 2,047 bytes: they end in a hash");
 }
 
@@ -437,7 +377,7 @@ static int compare_self(const void *a, const void *b, void *ctx)
 }
 
 /* With several events, each table names its event. */
-static int put_functions(const struct page *pg, uint32_t max, bool several)
+static int put_functions(const struct summary_page *pg, uint32_t max, bool several)
 {
 	const struct calltree *t = pg->t;
 	_cleanup_free_ uint32_t *order = malloc(((size_t)t->symbols.n + 1) * sizeof(*order));
@@ -457,16 +397,16 @@ static int put_functions(const struct page *pg, uint32_t max, bool several)
 	(void)text_clean(event, sizeof(event), profile_text(pg->p, pg->p->types[0].event),
 			 SIZE_MAX);
 	(void)snprintf(column, sizeof(column), several ? "Function, by %s" : "Function", event);
-	put_heading(pg, "   Self   Total  %-*s %s", name_width, column, "Module");
+	summary_put_heading(pg, "   Self   Total  %-*s %s", name_width, column, "Module");
 	for (uint32_t i = 0; i < n && i < max; i++) {
 		const struct call_symbol *s = &t->symbols.items[order[i]];
 
 		fprintf(pg->out, "%6.1f%% %6.1f%%  ", table_share(s->self, pg->total),
 			table_share(s->total, pg->total));
-		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
-		fprintf(pg->out, " %s", style_on(pg, DIM));
-		put_fit(pg, strtab_get(&t->names, s->module), module_width, false);
-		fprintf(pg->out, "%s\n", style_off(pg, DIM));
+		summary_put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
+		fprintf(pg->out, " %s", summary_on(pg, SUMMARY_DIM));
+		summary_put_fit(pg, strtab_get(&t->names, s->module), module_width, false);
+		fprintf(pg->out, "%s\n", summary_off(pg, SUMMARY_DIM));
 	}
 	return 0;
 }
@@ -519,31 +459,30 @@ static int find_groups(const struct calltree *t, struct group *groups, uint32_t 
 	return 0;
 }
 
-static void put_processes(const struct page *pg, const struct group *groups, uint32_t n)
+static void put_processes(const struct summary_page *pg, const struct group *groups, uint32_t n)
 {
 	const struct calltree *t = pg->t;
 	int name_width = 24, function_width = pg->width - name_width - 26;
 
-	put_heading(pg, "  Share     PIDs  %-*s %s", name_width, "Process", "Top function");
+	summary_put_heading(pg, "  Share     PIDs  %-*s %s", name_width, "Process", "Top function");
 	for (uint32_t i = 0; i < n && i < N_PROCESSES; i++) {
 		const struct call_symbol *s =
 			&t->symbols.items[t->nodes.items[groups[i].node].symbol];
 		char count[32];
 
 		fprintf(pg->out, "%6.1f%% %8s  ", table_share(groups[i].total, pg->total),
-			format_count(count, s->n_processes));
-		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
+			summary_format_count(count, s->n_processes));
+		summary_put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
 		if (groups[i].top_symbol != CALLTREE_NONE) {
 			fprintf(pg->out, " %5.1f%% ", table_share(groups[i].top_self, pg->total));
-			put_fit(pg,
+			summary_put_fit(
+				pg,
 				strtab_get(&t->names, t->symbols.items[groups[i].top_symbol].name),
 				function_width, false);
 		}
 		fputc('\n', pg->out);
 	}
-	if (n > N_PROCESSES)
-		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_PROCESSES,
-			style_off(pg, DIM));
+	summary_put_more(pg, n, N_PROCESSES);
 }
 
 struct owner {
@@ -560,7 +499,7 @@ static int compare_owners(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-static int put_owners(const struct page *pg, const struct group *groups, uint32_t n)
+static int put_owners(const struct summary_page *pg, const struct group *groups, uint32_t n)
 {
 	const struct calltree *t = pg->t;
 	_cleanup_free_ struct owner *owners = calloc((size_t)n + 1, sizeof(*owners));
@@ -583,19 +522,17 @@ static int put_owners(const struct page *pg, const struct group *groups, uint32_
 	if (!n_owners)
 		return 0;
 	qsort(owners, n_owners, sizeof(*owners), compare_owners);
-	put_heading(pg, "  Share  Container or unit");
+	summary_put_heading(pg, "  Share  Container or unit");
 	for (uint32_t i = 0; i < n_owners && i < N_OWNERS; i++) {
 		fprintf(pg->out, "%6.1f%%  ", table_share(owners[i].total, pg->total));
-		put_fit(pg, strtab_get(&t->names, owners[i].name), pg->width - 9, false);
+		summary_put_fit(pg, strtab_get(&t->names, owners[i].name), pg->width - 9, false);
 		fputc('\n', pg->out);
 	}
-	if (n_owners > N_OWNERS)
-		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM),
-			n_owners - N_OWNERS, style_off(pg, DIM));
+	summary_put_more(pg, n_owners, N_OWNERS);
 	return 0;
 }
 
-static int put_where(const struct page *pg)
+static int put_where(const struct summary_page *pg)
 {
 	_cleanup_free_ struct group *groups = calloc((size_t)pg->t->nodes.n, sizeof(*groups));
 	uint32_t n = 0;
@@ -623,36 +560,37 @@ static unsigned int tree_flags(const struct profile *p)
 }
 
 /* What threads waited for, the most first. */
-static void put_reasons(const struct page *pg)
+static void put_reasons(const struct summary_page *pg)
 {
 	struct wait_sum sums[WAITS_MAX_REASONS];
 	uint32_t n = waits_by_reason(pg->p, sums);
 	char count[32], time[72];
 
-	put_heading(pg, "  Share       Time       Waits  Waited for");
+	summary_put_heading(pg, "  Share       Time       Waits  Waited for");
 	for (uint32_t i = 0; i < n; i++)
 		fprintf(pg->out, "%6.1f%% %10s %11s  %s\n", table_share(sums[i].ns, pg->total),
 			amount_text(time, sizeof(time), sums[i].ns, "nanoseconds"),
-			format_count(count, sums[i].n), profile_marker_text(sums[i].marker));
+			summary_format_count(count, sums[i].n),
+			profile_marker_text(sums[i].marker));
 }
 
-static void put_lock(const struct page *pg, const struct lock_sum *l, int width)
+static void put_lock(const struct summary_page *pg, const struct lock_sum *l, int width)
 {
 	char text[FRAME_MAX_NAME], count[32];
 
-	fprintf(pg->out, "%8s %10s", format_count(count, l->n),
+	fprintf(pg->out, "%8s %10s", summary_format_count(count, l->n),
 		amount_text(text, sizeof(text), l->ns, "nanoseconds"));
 	fprintf(pg->out, " %10s  ", amount_text(text, sizeof(text), l->longest_ns, "nanoseconds"));
-	put_fit(pg, waits_frame_name(pg->p, l->frame, text, sizeof(text)), width, true);
+	summary_put_fit(pg, waits_frame_name(pg->p, l->frame, text, sizeof(text)), width, true);
 	fputs("  ", pg->out);
-	put_fit(pg, waits_frame_name(pg->p, l->waiter, text, sizeof(text)), width, true);
+	summary_put_fit(pg, waits_frame_name(pg->p, l->waiter, text, sizeof(text)), width, true);
 	fputs("  ", pg->out);
-	put_fit(pg, waits_frame_name(pg->p, l->releaser, text, sizeof(text)), width, false);
+	summary_put_fit(pg, waits_frame_name(pg->p, l->releaser, text, sizeof(text)), width, false);
 	fputc('\n', pg->out);
 }
 
 /* The locks that were waited for most. */
-static int put_locks(const struct page *pg)
+static int put_locks(const struct summary_page *pg)
 {
 	_cleanup_free_ struct lock_sum *locks = NULL;
 	int width = (pg->width - 36) / 3;
@@ -661,17 +599,15 @@ static int put_locks(const struct page *pg)
 
 	if (r < 0 || n == 0)
 		return r;
-	put_heading(pg, "   Waits       Time    Longest  %-*s  %-*s  %s", width, "Lock", width,
-		    "Who waited", "Who released");
+	summary_put_heading(pg, "   Waits       Time    Longest  %-*s  %-*s  %s", width, "Lock",
+			    width, "Who waited", "Who released");
 	for (uint32_t i = 0; i < n && i < N_LOCKS; i++)
 		put_lock(pg, &locks[i], width);
-	if (n > N_LOCKS)
-		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_LOCKS,
-			style_off(pg, DIM));
+	summary_put_more(pg, n, N_LOCKS);
 	return 0;
 }
 
-static void put_thread(const struct page *pg, const struct thread_sum *s)
+static void put_thread(const struct summary_page *pg, const struct thread_sum *s)
 {
 	const struct profile_thread *t = &pg->p->threads.items[s->thread];
 	char text[72], name[FRAME_MAX_NAME], full[FRAME_MAX_NAME + 32];
@@ -684,12 +620,12 @@ static void put_thread(const struct page *pg, const struct thread_sum *s)
 		s->blocked_ns ? profile_marker_text(s->reason) : "");
 	(void)text_clean(name, sizeof(name), profile_text(pg->p, t->name), SIZE_MAX);
 	(void)snprintf(full, sizeof(full), "%s (%" PRIu32 ")", name, t->tid);
-	put_fit(pg, full, pg->width - 62, false);
+	summary_put_fit(pg, full, pg->width - 62, false);
 	fputc('\n', pg->out);
 }
 
 /* What the threads did that ran most. */
-static int put_thread_times(const struct page *pg)
+static int put_thread_times(const struct summary_page *pg)
 {
 	_cleanup_free_ struct thread_sum *threads = NULL;
 	uint32_t n = 0;
@@ -697,22 +633,21 @@ static int put_thread_times(const struct page *pg)
 
 	if (r < 0)
 		return r;
-	put_heading(pg, "     Time    On CPU   Waiting   Blocked  %-20s Thread", "Mostly for");
+	summary_put_heading(pg, "     Time    On CPU   Waiting   Blocked  %-20s Thread",
+			    "Mostly for");
 	for (uint32_t i = 0; i < n && i < N_THREADS; i++)
 		put_thread(pg, &threads[i]);
-	if (n > N_THREADS)
-		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_THREADS,
-			style_off(pg, DIM));
+	summary_put_more(pg, n, N_THREADS);
 	return 0;
 }
 
 /* A short table for each event after the first. */
-static int put_others(const struct page *pg)
+static int put_others(const struct summary_page *pg)
 {
 	int r = 0;
 
 	for (uint32_t i = 1; i < pg->p->n_types && r == 0; i++) {
-		struct page other = *pg;
+		struct summary_page other = *pg;
 		struct profile view;
 		struct calltree t;
 
@@ -740,7 +675,7 @@ static int put_others(const struct page *pg)
 int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
 		   unsigned int width)
 {
-	struct page pg = {.out = out, .p = p, .color = color};
+	struct summary_page pg = {.out = out, .p = p, .color = color};
 	struct calltree t;
 	int r;
 
