@@ -28,6 +28,7 @@ librender_a_SOURCES = \
 	src/render/speedscope.c \
 	src/render/summary.c \
 	src/render/summary-page.c src/render/summary-page.h \
+	src/render/summary-waits.c src/render/summary-waits.h \
 	src/render/svg.c \
 	src/render/table.c src/render/table.h \
 	src/render/waits.c src/render/waits.h
