@@ -66,9 +66,11 @@ tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-hotspot
-tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h \
+	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-cpython
-tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-cpython.h tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-cpython.h tests/runtimes/recording.h \
+	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)

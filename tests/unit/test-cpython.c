@@ -5,15 +5,15 @@
  * memory lies: chains that loop, pointers to nowhere, names of 4 GiB.
  */
 #include <errno.h>
-#include <zlib.h>
 
 #include "runtimes/cpython-internal.h"
 #include "tests/runtimes/recorded-cpython.h"
+#include "tests/unit/recorded-file.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"3.6",  "3.7",  "3.8",  "3.9",  "3.10",
 				       "3.11", "3.12", "3.13", "3.14", "3.15"};
-enum { N_VERSIONS = 10, MAX_FILE = 4 << 20 };
+enum { N_VERSIONS = 10 };
 
 static uint8_t *bytes;
 static struct recording recorded;
@@ -23,20 +23,7 @@ static size_t n_frames;
 
 static char *load(const char *version, const char *suffix, size_t *ret_n)
 {
-	const char *top = getenv("srcdir");
-	char path[4096], *text = calloc(1, MAX_FILE);
-	gzFile f;
-	int n;
-
-	(void)snprintf(path, sizeof(path), "%s/tests/data/cpython/%s.%s", top ? top : ".", version,
-		       suffix);
-	f = gzopen(path, "rb");
-	CHECK(f && text);
-	n = gzread(f, text, MAX_FILE - 1);
-	CHECK_INT(n, >, 0);
-	(void)gzclose(f);
-	*ret_n = (size_t)n;
-	return text;
+	return recorded_file_load("cpython/", version, suffix, ret_n);
 }
 
 static int start(const char **ret_why)

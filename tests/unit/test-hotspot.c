@@ -4,14 +4,13 @@
  * the frames are those that were looked through when they were recorded, and whatever is missing or
  * has changed since makes a walk end, but never go wrong.
  */
-#include <zlib.h>
-
 #include "runtimes/hotspot-internal.h"
 #include "tests/runtimes/recorded-hotspot.h"
+#include "tests/unit/recorded-file.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"11", "17", "21", "25"};
-enum { N_VERSIONS = 4, MAX_FILE = 4 << 20 };
+enum { N_VERSIONS = 4 };
 
 static uint8_t *bytes;
 static struct recording recorded;
@@ -19,20 +18,7 @@ static struct hotspot *hotspot;
 
 static char *load(const char *version, const char *suffix, size_t *ret_n)
 {
-	const char *top = getenv("srcdir");
-	char path[4096], *text = calloc(1, MAX_FILE);
-	gzFile f;
-	int n;
-
-	(void)snprintf(path, sizeof(path), "%s/tests/data/runtimes/hotspot-%s.%s", top ? top : ".",
-		       version, suffix);
-	f = gzopen(path, "rb");
-	CHECK(f && text);
-	n = gzread(f, text, MAX_FILE - 1);
-	CHECK_INT(n, >, 0);
-	(void)gzclose(f);
-	*ret_n = (size_t)n;
-	return text;
+	return recorded_file_load("runtimes/hotspot-", version, suffix, ret_n);
 }
 
 static int start(void)
