@@ -63,7 +63,6 @@ static const struct cpython_field {
 			     {26, 29, 32},
 			     PYTHON_THREAD_BYTES},
 	[PY_CFRAME_FRAME] = {"cframe.current_frame", {NO, NO, NO, NO, NO, 8, 0}, {0}, 0},
-	[PY_CFRAME_PREVIOUS] = {"cframe.previous", {NO, NO, NO, NO, NO, 16, 8}, {0}, 0},
 	[PY_FRAME_PREVIOUS] = {"frame.previous",
 			       {24, 24, 24, 24, 24, 48, 8},
 			       {29, 32, 40},

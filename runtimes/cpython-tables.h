@@ -23,7 +23,6 @@ enum cpython_value {
 	PY_THREAD_NATIVE_ID,
 	PY_THREAD_CHUNK,
 	PY_CFRAME_FRAME,
-	PY_CFRAME_PREVIOUS,
 	PY_FRAME_PREVIOUS,
 	PY_FRAME_CODE,
 	PY_FRAME_PLACE, /* of the last instruction: its number, since 3.11 its address */

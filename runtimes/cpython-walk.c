@@ -23,7 +23,6 @@ struct chain {
 	/* Of the data stack: p->window has n_window bytes that were at `window`. */
 	uint64_t chunk, window, n_window;
 	uint32_t n_chunks;
-	uint64_t cframe; /* of the native call that evaluates the next frame; 0: not known */
 	/* Of the search for a loop: an address that was met, and how far it is away. */
 	uint64_t met;
 	uint32_t since, power;
@@ -109,12 +108,10 @@ static bool read_frame(struct chain *c, uint64_t at, struct python_frame *ret)
 
 /* ---- Following them ---- */
 
-static void set_entry(struct chain *c, uint64_t native)
+static void set_entry(struct chain *c)
 {
-	if (c->n > c->first && !c->frames[c->n - 1].entry) {
+	if (c->n > c->first)
 		c->frames[c->n - 1].entry = true;
-		c->frames[c->n - 1].native = native;
-	}
 }
 
 /* A frame that only says where a native call begins. */
@@ -126,15 +123,6 @@ static bool is_shim(const struct cpython *p, const struct python_frame *f)
 				     : f->code == 0 || f->code == p->none;
 }
 
-/* In 3.11 the native calls are a chain of their own. */
-static void pass_cframe(struct chain *c)
-{
-	set_entry(c, c->cframe);
-	if (c->cframe)
-		c->cframe = memory_u64(&c->p->memory,
-				       c->cframe + (uint64_t)py(c->p, PY_CFRAME_PREVIOUS));
-}
-
 static bool put(struct chain *c, const struct python_frame *f)
 {
 	struct cpython_frame frame = {.address = f->at};
@@ -144,7 +132,7 @@ static bool put(struct chain *c, const struct python_frame *f)
 		return false;
 	c->frames[c->n++] = frame;
 	if (f->is_entry)
-		pass_cframe(c);
+		set_entry(c);
 	return true;
 }
 
@@ -174,29 +162,28 @@ static enum cpython_walk_result follow(struct chain *c, uint64_t at)
 		if (!read_frame(c, at, &f))
 			return CPYTHON_UNPROVEN;
 		if (is_shim(c->p, &f))
-			set_entry(c, at);
+			set_entry(c);
 		else if (!put(c, &f))
 			return CPYTHON_UNPROVEN;
 		at = f.previous;
 	}
 	if (at)
 		return CPYTHON_CUT;
-	set_entry(c, 0);
+	set_entry(c);
 	return CPYTHON_WHOLE;
 }
 
 /* Its innermost frame: in its state, or in what its innermost native call keeps; 0: none. */
-static bool first_frame(struct chain *c, const struct python_state *s, uint64_t *ret)
+static bool first_frame(struct cpython *p, const struct python_state *s, uint64_t *ret)
 {
-	const struct cpython *p = c->p;
-	uint8_t bytes[32];
+	uint8_t bytes[16];
 
 	if (!py_known(p, PY_THREAD_CFRAME)) {
 		*ret = py_u64(s->bytes, py(p, PY_THREAD_FRAME));
 		return true;
 	}
-	c->cframe = py_u64(s->bytes, py(p, PY_THREAD_CFRAME));
-	if (!memory_read(&c->p->memory, c->cframe, bytes, 24))
+	if (!memory_read(&p->memory, py_u64(s->bytes, py(p, PY_THREAD_CFRAME)), bytes,
+			 sizeof(bytes)))
 		return false;
 	*ret = py_u64(bytes, py(p, PY_CFRAME_FRAME));
 	return true;
@@ -211,7 +198,7 @@ enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct pyth
 
 	if (py_known(p, PY_THREAD_CHUNK))
 		c.chunk = py_u64(s->bytes, py(p, PY_THREAD_CHUNK));
-	if (!first_frame(&c, s, &at))
+	if (!first_frame(p, s, &at))
 		return CPYTHON_UNPROVEN;
 	r = follow(&c, at);
 	*n = c.n;

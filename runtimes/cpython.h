@@ -50,9 +50,6 @@ struct cpython_frame {
 	uint32_t line, start_line; /* 0: not known */
 	uint64_t address;	   /* of the interpreter's frame object or struct */
 	bool entry; /* the outermost frame of its native call of the evaluation function */
-	/* Of an entry, from 3.11 on: something in the frame that this call has on the thread's
-	 * native stack (not of every call in 3.11 and 3.12); 0: not known. */
-	uint64_t native;
 };
 /* Valid until the next walk. */
 const char *cpython_text(const struct cpython *p, strid id);

@@ -28,10 +28,9 @@ recorded_walk_python(struct cpython *p, const struct recorded_walk *w, FILE *out
 	cpython_begin(p, 4000, 1 << 20);
 	result = cpython_walk(p, (uint32_t)w->r[RECORDED_TID], 0, frames, CPYTHON_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++)
-		(void)fprintf(out, "  %s (%s:%u, from %u)%s%s\n",
-			      cpython_text(p, frames[i].function), cpython_text(p, frames[i].file),
-			      frames[i].line, frames[i].start_line, frames[i].entry ? " entry" : "",
-			      frames[i].native ? " with its native frame" : "");
+		(void)fprintf(out, "  %s (%s:%u, from %u)%s\n", cpython_text(p, frames[i].function),
+			      cpython_text(p, frames[i].file), frames[i].line, frames[i].start_line,
+			      frames[i].entry ? " entry" : "");
 	(void)fprintf(out, "  = %s\n", recorded_result_name(result));
 	return result;
 }

@@ -31,7 +31,6 @@ EXPRESSIONS = {
     "thread.native_thread_id": ["PyThreadState:native_thread_id"],
     "thread.datastack_chunk": ["PyThreadState:datastack_chunk"],
     "cframe.current_frame": ["_PyCFrame:current_frame"],
-    "cframe.previous": ["_PyCFrame:previous"],
     "frame.previous": ["_PyInterpreterFrame:previous", "struct _frame:f_back"],
     "frame.code": ["_PyInterpreterFrame:f_executable", "_PyInterpreterFrame:f_code", "struct _frame:f_code"],
     "frame.instruction": ["_PyInterpreterFrame:instr_ptr", "_PyInterpreterFrame:prev_instr", "struct _frame:f_lasti"],
