@@ -32,6 +32,7 @@ EXTRA_DIST += \
 	tests/oracle/viewers.py \
 	tests/oracle/wire.py \
 	tests/system/oracle.py \
+	tests/system/alloc_model.py \
 	tests/system/allocations.py \
 	tests/system/preloaded.py \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/sandbox.py tests/system/otelcol.py \

@@ -3,17 +3,16 @@
 """record --alloc: bytes and objects that were allocated and that are in use, by path, against what the
 workload itself counts. Which blocks are picked is chance; so is by how much a sum may be wrong, and a bound
 of five standard deviations is computed for each. Needs root."""
-import glob
 import math
 import os
 import re
 import shutil
 import subprocess
 
+import alloc_model
 import rig
 
 MEAN = 65536
-KINDS = ("alloc_space", "inuse_space", "alloc_objects", "inuse_objects")
 
 
 def capture(*command, environment=None, status=0):
@@ -29,7 +28,7 @@ def capture(*command, environment=None, status=0):
 
 def sums(name, pid=None):
     """{type: {function the block was allocated in: sum}}, of one process or of all."""
-    found = {kind: {} for kind in KINDS}
+    found = {kind: {} for kind in alloc_model.KINDS}
     with open(name, encoding="utf-8") as f:
         entries = f.read().split("\n\n")
     for entry in entries:
@@ -41,27 +40,10 @@ def sums(name, pid=None):
     return found
 
 
-def truth(text):
-    """[(path, size, blocks allocated, blocks in use)]"""
-    return [(m[1], *map(int, m.groups()[1:]))
-            for m in re.finditer(r"^(allocate_\w+) size (\d+) allocated (\d+) in-use (\d+)$", text, re.M)]
-
-
 def compare(text, found, times=1):
-    worst = 0, ""
-    paths = truth(text)
+    paths = alloc_model.truth(text)
     rig.check(len(paths) == 6 * times, f"{len(paths)} paths")
-    for path, size, allocated, in_use in paths[:6]:
-        picked = 1 - math.exp(-size / MEAN)  # how likely a block is
-        for kind in KINDS:
-            n = times * (allocated if kind.startswith("alloc") else in_use)
-            unit = size if kind.endswith("space") else 1
-            # So many of n are picked, each told for 1 / picked; objects as whole numbers.
-            sd = unit * math.sqrt(n * (1 - picked) / picked + n * picked / 4)
-            z = (found[kind].get(path, 0) - n * unit) / sd
-            worst = max(worst, (abs(z), f"{kind} of {path} is {found[kind].get(path, 0)}, not {n * unit}"))
-    rig.check(worst[0] < 5, f"all {6 * len(KINDS)} sums are right; the worst is {worst[0]:.1f} standard deviations off: "
-              f"{worst[1]}")
+    alloc_model.compare(found, paths[:6], times, "all that was allocated", MEAN)
 
 
 def check_musl():
@@ -104,24 +86,18 @@ def check_told(compiler, *emulator):
 
 def check_errors(summary, text):
     """How far the totals may be off is that of a model which knows what was allocated."""
-    for kind in KINDS:
+    for kind in alloc_model.KINDS:
         m = re.search(rf"^  {kind} .* ± ([\d.e+]+)%", summary, re.M)
         if not m:
             rig.fail(f"the summary says of {kind} how far it may be off:\n{summary}")
         total = variance = 0
-        for _, size, allocated, in_use in truth(text):
+        for _, size, allocated, in_use in alloc_model.truth(text):
             picked, n = 1 - math.exp(-size / MEAN), allocated if kind.startswith("alloc") else in_use
             unit = size if kind.endswith("space") else 1
             total += n * unit
             variance += n * unit ** 2 * (1 - picked) / picked
         percent = 196 * math.sqrt(variance) / total
         rig.check(0.6 * percent < float(m[1]) < 1.5 * percent, f"{kind} may be off by {m[1]}%, by a model {percent:.1f}%")
-
-
-def library():
-    """Of the program under test: beside it, or installed."""
-    here = os.path.join(os.path.dirname(rig.perfwalk()), "alloc", "libperfwalk-alloc.so")
-    return here if os.path.exists(here) else glob.glob("/usr/*lib*/perfwalk/libperfwalk-alloc.so")[0]
 
 
 def check_running(heap):
@@ -132,7 +108,7 @@ def check_running(heap):
     def go():
         nonlocal p
         p = rig.start([heap, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                      env={**os.environ, "LD_PRELOAD": library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
+                      env={**os.environ, "LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
         while not said or not said[-1].startswith("allocate_grown"):
             said.append(p.stdout.readline())
         return True
@@ -153,7 +129,7 @@ def main():
     text, found = capture(heap)
     compare(text, found)
     check_errors(text, text)
-    rig.check(not any(path.startswith(("malloc", "perfwalk_")) for kind in KINDS for path in found[kind]),
+    rig.check(not any(path.startswith(("malloc", "perfwalk_")) for kind in alloc_model.KINDS for path in found[kind]),
               "no stack begins in the library")
     text, found = capture("sh", "-c", '"$0" & "$0"; wait', heap)
     compare(text, found, 2)
@@ -166,7 +142,7 @@ def main():
     text, found = capture(os.path.join(directory, "liar"))
     total = sum(found["alloc_space"].values())
     rig.check("lied" in text and total < 400 * 2 ** 49, f"who calls the markers with nonsense is counted so: {total} bytes")
-    nm = subprocess.run(["readelf", "-d", library()], stdout=subprocess.PIPE, text=True, check=True).stdout
+    nm = subprocess.run(["readelf", "-d", alloc_model.library()], stdout=subprocess.PIPE, text=True, check=True).stdout
     rig.check("NEEDED" not in nm, "the library needs no other")
 
 

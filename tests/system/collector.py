@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 
+import alloc_model
 import otelcol
 import otlp
 import rig
@@ -120,8 +121,7 @@ endpoint = {sink.endpoint}
 """, name="types")
         daemon.wait_up()
         rig.wait_for("a window", sink.count)
-        heap = rig.start(["env", f"LD_PRELOAD={os.path.join(os.path.dirname(rig.perfwalk()), 'alloc', 'libperfwalk-alloc.so')}",
-                          "./heap", "wait"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        heap = rig.start(["env", f"LD_PRELOAD={alloc_model.library()}", "./heap", "wait"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         rig.wait_for("all types", lambda: len(sums_of(sink.views())) == len(TYPES))
         rig.check(daemon.stop()[0] == 0, "the daemon leaves with 0")
         rig.end(heap)

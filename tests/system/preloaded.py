@@ -3,19 +3,18 @@
 """[alloc] in the daemon: what is in use at the end of each window, of processes that were started before it
 and after, and of those that preload a copy of the library, each block once wherever the file is mounted; what
 happens where a budget is used up. The truth is what the workload says of itself. Needs root."""
-import glob
-import math
 import os
 import re
 import shutil
 import subprocess
 
+import alloc_model
 import rig
+from alloc_model import KINDS
 from sink import Sink
 
 MEAN = 262144
 NAME = "heap-preloaded"
-KINDS = ("alloc_space", "inuse_space", "alloc_objects", "inuse_objects")
 CONFIG = """[profiler]
 reporter_interval = 1s
 ring_size = 16M
@@ -29,12 +28,6 @@ endpoint = {endpoint}
 """
 
 
-def library():
-    """Of the program under test: beside it, or installed."""
-    here = os.path.join(os.path.dirname(rig.perfwalk()), "alloc", "libperfwalk-alloc.so")
-    return here if os.path.exists(here) else glob.glob("/usr/*lib*/perfwalk/libperfwalk-alloc.so")[0]
-
-
 class Heap:
     """The workload, which has told the truth of itself and lives on."""
     def __init__(self, program, preload, mean=MEAN):
@@ -46,8 +39,7 @@ class Heap:
             if not line:
                 rig.fail(f"the workload ended: {text}")
             text += line
-        self.truth = [(m[1], *map(int, m.groups()[1:]))
-                      for m in re.finditer(r"^(allocate_\w+) size (\d+) allocated (\d+) in-use (\d+)$", text, re.M)]
+        self.truth = alloc_model.truth(text)
 
     def end(self):
         self.process.communicate(timeout=rig.PATIENCE)
@@ -95,17 +87,8 @@ def total(sums):
 
 
 def compare(found, truth, times, what, kinds=KINDS, mean=MEAN):
-    worst = 0, ""
-    for path, size, allocated, in_use in truth:
-        picked = 1 - math.exp(-size / mean)
-        for kind in kinds:
-            n = times * (allocated if kind.startswith("alloc") else in_use)
-            unit = size if kind.endswith("space") else 1
-            # As whole numbers once for each block, or at least for each stack and window.
-            sd = unit * math.sqrt(n * (1 - picked) / picked + n * picked / 4 + times)
-            z = (found[kind].get(path, 0) - n * unit) / sd
-            worst = max(worst, (abs(z), f"{kind} of {path} is {found[kind].get(path, 0)}, not {n * unit}"))
-    rig.check(worst[0] < 5, f"{what}: the worst sum is {worst[0]:.1f} standard deviations off: {worst[1]}")
+    # As whole numbers at least once for each stack and window, too.
+    alloc_model.compare(found, truth, times, what, mean, kinds, times)
 
 
 def flush(d, sink):
@@ -127,7 +110,7 @@ def nothing_is_lost(d):
 
 
 def of_windows(d, sink, program):
-    heap = Heap(program, library())
+    heap = Heap(program, alloc_model.library())
     flush(d, sink)
     compare(total(windows(sink)), heap.truth, 1, "a process")
     before = len(windows(sink))
@@ -147,7 +130,7 @@ def overlays(count):
     """Mounts that have the library in one lower layer."""
     lower = rig.path("lower")
     os.mkdir(lower)
-    shutil.copy(library(), lower)
+    shutil.copy(alloc_model.library(), lower)
     mounts = []
     for i in range(count):
         upper, work, merged = (rig.path(f"{x}{i}") for x in ("upper", "work", "merged"))
@@ -181,7 +164,7 @@ def first_of(d, path, n):
 def of_copies(d, sink, program):
     """A file of another inode; two views of one file; and a third, which was changed and so is a file of its own."""
     plain = rig.path("libperfwalk-alloc.so")
-    shutil.copy(library(), plain)
+    shutil.copy(alloc_model.library(), plain)
     mounts = overlays(3)
     files = [os.path.join(m, "libperfwalk-alloc.so") for m in mounts]
     firsts = [first_of(d, plain, 1)]
@@ -198,7 +181,7 @@ def of_copies(d, sink, program):
     rig.check(n_copies(d) == (3 if files else 1), "a file in two mounts is one file")
     other = rig.path("other", "libperfwalk-alloc.so")
     os.mkdir(os.path.dirname(other))
-    shutil.copy(library(), other)
+    shutil.copy(alloc_model.library(), other)
     with open(other, "ab") as f:
         f.write(b"x")
     stranger = Heap(program, other)
@@ -219,7 +202,7 @@ def of_missing_ends(d, sink, program, config):
     rig.write("daemon.conf", CONFIG.format(enabled="yes", budget=400, **config))
     rig.check(ctl(d, "reload").returncode == 0, "a reload")
     # A budget is each CPU's.
-    floods = [rig.start(["taskset", "-c", str(cpu), "env", f"LD_PRELOAD={library()}", os.path.join(os.path.dirname(program), "liar"), "ends"])
+    floods = [rig.start(["taskset", "-c", str(cpu), "env", f"LD_PRELOAD={alloc_model.library()}", os.path.join(os.path.dirname(program), "liar"), "ends"])
               for cpu in os.sched_getaffinity(0)]
 
     def stood_still():
@@ -227,7 +210,7 @@ def of_missing_ends(d, sink, program, config):
     rig.wait_for("ends are not seen", lambda: stood_still() > 2000 * len(floods), 60)
     before = stood_still()
     # So few that the budget does for the blocks.
-    heap = Heap(program, library(), 8 * MEAN)
+    heap = Heap(program, alloc_model.library(), 8 * MEAN)
     rig.wait_for("ends are not seen meanwhile", lambda: stood_still() > before + 500, 60)
     flush(d, sink)
     compare(windows(sink)[-1], heap.truth, 1, "what is in use, of which nobody saw the ends", KINDS[1::2], 8 * MEAN)
@@ -241,7 +224,7 @@ def of_a_flood(d, sink, directory, config):
     budget = 50
     rig.write("daemon.conf", CONFIG.format(enabled="yes", budget=budget, **config))
     rig.check(ctl(d, "reload").returncode == 0, "a reload for a small budget")
-    flood = rig.start(["env", f"LD_PRELOAD={library()}", os.path.join(directory, "liar"), "on"], stdout=subprocess.DEVNULL)
+    flood = rig.start(["env", f"LD_PRELOAD={alloc_model.library()}", os.path.join(directory, "liar"), "on"], stdout=subprocess.DEVNULL)
 
     def stood_still():
         v = values_of(d)
@@ -268,7 +251,7 @@ def main():
     os.rename(os.path.join(directory, "heap"), program)
     with Sink() as sink:
         config = {"endpoint": sink.endpoint, "name": NAME}
-        early = Heap(program, library())
+        early = Heap(program, alloc_model.library())
         d = rig.Daemon(CONFIG.format(enabled="no", budget=100000, **config))
         d.wait_up()
         rig.check("event.alloc_space.samples" not in values_of(d), "without [alloc] there is none")
