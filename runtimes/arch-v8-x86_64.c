@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov rbp,
- * rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
+ * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov
+ * rbp, rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
  */
 #include "runtimes/arch-v8.h"
 
@@ -37,8 +37,8 @@ enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_
 		return V8_SHAPE_NONE;
 	if (n_before >= 1 && before[n_before - 1] == 0x5d) /* behind pop rbp */
 		return V8_SHAPE_NONE;
-	/* In front of the prologue stand checks: of the entry's address, whether it was deoptimized.
-	 */
+	/* Checks stand in front of the prologue: of the entry's address, and whether it was
+	 * deoptimized. */
 	return n_before < 48 && !is_before(before, n_before) && is_before(code, n) ? V8_SHAPE_NONE
 										   : V8_SHAPE_FULL;
 }

@@ -15,8 +15,8 @@ enum v8_shape {
 /* before: n_before bytes in front of the place, from the entry on if they reach it; code: n bytes
  * from it on. */
 enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
-/* Of an interrupted handler of the interpreter: the bytecode array and the place in it; of an entry:
- * the function. */
+/* Of an interrupted handler of the interpreter: the bytecode array and the place in it; of an
+ * entry: the function. */
 uint64_t arch_v8_bytecode(const struct runtime_regs *regs);
 uint64_t arch_v8_offset(const struct runtime_regs *regs);
 uint64_t arch_v8_function(const struct runtime_regs *regs);

@@ -129,7 +129,8 @@ enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, si
 
 /*
  * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in; prove:
- * what is remembered of the code object is never believed unread. Fills in texts and lines; false: at is no code object, or the place is not in it.
+ * what is remembered of the code object is never believed unread. Fills in texts and lines; false:
+ * at is no code object, or the place is not in it.
  */
 bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
 			struct cpython_frame *ret);

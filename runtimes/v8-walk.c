@@ -226,8 +226,9 @@ static enum v8_shape own_shape(struct v8_walk *w)
 }
 
 /*
- * Interrupted in V8's own code, with the frame at fp. It is that code's own, or of the function that
- * called it, as of a handler's: then it is the next one, and who called is on top of the stack.
+ * Interrupted in V8's own code, with the frame at fp. It is that code's own, or of the function
+ * that called it, as of a handler's: then it is the next one, and who called is on top of the
+ * stack.
  */
 static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_frame *f)
 {

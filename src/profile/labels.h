@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Keys with values as one text: in a thread's row the labels of pprof samples that mean nothing to
- * us, which pass from one pprof to the next and distinguish samples; in a process's row its resource
- * attributes, where a number of the unit "bool" is a truth value.
+ * us, which pass from one pprof to the next and distinguish samples; in a process's row its
+ * resource attributes, where a number of the unit "bool" is a truth value.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -17,8 +17,8 @@ int outside_open_perf_map(struct ask *ask, uint32_t pid);
 int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
 			 uint32_t n_bytes);
 int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);
-/* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of the
- * context that is known, 0: none; environment: its variables, too. */
+/* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of
+ * the context that is known, 0: none; environment: its variables, too. */
 int outside_open_context(struct ask *ask, const struct host_process *p, uint64_t published_ns,
 			 bool environment);
 /* The memory of a process with a runtime's library, and what it has mapped now: an owned descriptor

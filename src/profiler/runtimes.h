@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Frames that runtimes know by themselves (runtimes/): Java's and JavaScript's. The unwinder asks at
- * each frame in code without a file or without call frame information; what it is told is kept until the next walk, with the names.
+ * Frames that runtimes know by themselves (runtimes/): Java's and JavaScript's. The unwinder asks
+ * at each frame in code without a file or without call frame information; what it is told is kept
+ * until the next walk, with the names.
  *
  * A process's memory is read through a descriptor of the broker's, late, while the process runs on.
  * Only memory is read that cannot keep us waiting: anonymous, or of a file on the filesystem of the

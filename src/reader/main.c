@@ -177,7 +177,7 @@ static void watch(struct reader_role *r, const struct message *m, int owned_fd)
 	e = peek_new(&r->peek, &r->setup.options, &r->setup.features, r->event,
 		     m->cpu.sample_ring_bytes);
 	if (e == 0)
-		/* Once a wake-up: else the kernel is asked again each time whether there are more. */
+		/* Once a wake-up: else it asks the kernel each time whether there are more. */
 		e = loop_add_fd(r->role.loop, r->event, EPOLLIN | EPOLLET, on_sample, r);
 	if (e < 0)
 		log_warning("the samples of CPU %d cannot be watched: %s", m->cpu.cpu,

@@ -5,11 +5,11 @@
  * payload.
  *
  * service.name is what people look for first. In this order: the configured name, the configured
- * resource attribute, what the process says of itself, the executable's base name, "kernel" for all kernel threads together (a
- * service for each kworker would be thousands of series), and the comm of a process whose
- * executable could not be read. The specification's "unknown_service:" prefix is for a program that
- * does not know its own name, but a host profiler knows the executable. Only a process of a
- * recorded file may have no name at all: it is the "unknown_service".
+ * resource attribute, what the process says of itself, the executable's base name, "kernel" for all
+ * kernel threads together (a service for each kworker would be thousands of series), and the comm
+ * of a process whose executable could not be read. The specification's "unknown_service:" prefix is
+ * for a program that does not know its own name, but a host profiler knows the executable. Only a
+ * process of a recorded file may have no name at all: it is the "unknown_service".
  *
  * Of any other key the configured value counts first, then what was seen of the process and the
  * host, then what the process says of itself: nobody can take another one's pid or container.
@@ -167,8 +167,8 @@ static void add_all_said(struct resource *r, const char *labels)
 }
 
 /*
- * The pods of a Deployment are called DEPLOYMENT-HASH-XXXXX, with letters and digits that Kubernetes
- * takes for them alone: no vowels, and none that look alike.
+ * The pods of a Deployment are called DEPLOYMENT-HASH-XXXXX, with letters and digits that
+ * Kubernetes takes for them alone: no vowels, and none that look alike.
  */
 static void add_deployment(struct resource *r, const char *pod)
 {
