@@ -12,10 +12,10 @@
 struct host_source outside_source(struct ask *ask, bool records_are_monotonic);
 /* The perf map of a process: an owned descriptor or -errno. */
 int outside_open_perf_map(struct ask *ask, uint32_t pid);
-/* The effective user of a process. 0 or -errno. */
 /* The stack of a blocked thread: the descriptor of opener_blocked(), or -errno. */
 int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
 			 uint32_t n_bytes);
+/* The effective user of a process. 0 or -errno. */
 int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);
 /* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of
  * the context that is known, 0: none; environment: its variables, too. */
