@@ -15,12 +15,6 @@
 
 #define MAX_MESSAGES_A_TURN 256
 
-struct role_listener {
-	struct role *role;
-	role_message_fn message;
-	void *ctx;
-};
-
 void role_ignore_signals(void)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGPIPE,
@@ -162,18 +156,18 @@ int role_drain_socket(int sock, role_message_fn fn, void *ctx)
 
 static void on_control(void *ctx, int fd, uint32_t events)
 {
-	struct role_listener *l = ctx;
-	int r = role_drain_socket(fd, l->message, l->ctx);
+	struct role *r = ctx;
+	int e = role_drain_socket(fd, r->message, r->ctx);
 
-	if (r == 0)
+	if (e == 0)
 		return;
 	/* Without the broker there is nothing to do. */
-	if (r == -EPIPE)
+	if (e == -EPIPE)
 		log_warning("the broker has ended; exiting");
 	else
 		log_error("messages of the broker cannot be received: %s; exiting",
-			  role_receive_error(r));
-	loop_exit(l->role->loop, 1);
+			  role_receive_error(e));
+	loop_exit(r->loop, 1);
 }
 
 /* Without a filter the other restrictions of a child still hold. */
@@ -217,11 +211,11 @@ void role_confine(struct role *r)
 
 int role_listen(struct role *r, role_message_fn message, void *ctx)
 {
-	static struct role_listener listener;
 	int e;
 
-	listener = (struct role_listener){r, message, ctx};
-	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
+	r->message = message;
+	r->ctx = ctx;
+	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, r);
 	if (e < 0)
 		return e;
 	role_confine(r);

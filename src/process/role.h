@@ -19,6 +19,9 @@ struct role {
 	bool confined;
 	bool no_network; /* it can reach no network, not even by a socket */
 	int files;	 /* rules, until role_listen(); negative: none */
+	/* Of role_listen(). */
+	void (*message)(void *ctx, const struct message *m, int fds[2]);
+	void *ctx;
 };
 
 /* A text of the set-up and its descriptor (-1: none), which the callee owns. */
