@@ -172,7 +172,7 @@ check-fresh:
 check-packages: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
 
-# A static analyser over the program: cppcheck, or ANALYSE_TOOLS="gcc clang"; ANALYSE_FILES="..." for some only.
+# Static analysers over the program: gcc, clang and cppcheck, or ANALYSE_TOOLS="..."; ANALYSE_FILES="..." for some only.
 analyse: $(BUILT_SOURCES)
 	python3 $(srcdir)/tests/analyse/run.py $(srcdir) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
 EXTRA_DIST += tests/analyse/run.py tests/analyse/known.txt tests/analyse/bug.c
