@@ -196,7 +196,7 @@ def check_real(receiver):
     rig.end(server)
     n = receiver.count()
     d, _ = daemon(receiver, "again", [], cache=cache)
-    receiver.wait_for(n + 3)
+    rig.wait_for("the program", lambda: any(tells(x, program.name) is not None for x in receiver.payloads()[n:]), 60)
     rig.check(not named(receiver, program) and not d.role("fetcher"), "without urls there are no names")
     rig.write("again.conf", CONFIG.format(urls=dead, cache=cache, more="", timeout="1s",
                                          endpoint=receiver.endpoint))
