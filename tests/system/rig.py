@@ -89,9 +89,29 @@ def check_sandbox():
         for name in names:
             if name.endswith(".log"):
                 with open(os.path.join(directory, name), "rb") as f:
-                    refused = re.search(rb".*sandbox: the call.*", f.read())
-                if refused:
-                    fail(f"{name}: {refused[0].decode(errors='replace')}")
+                    check_refused(name, f.read().decode(errors="replace"))
+
+
+def is_trapped():
+    return os.environ.get("PERFWALK_SECCOMP") == "trap"
+
+
+def communicate(p, *args, **options):
+    """In the place of subprocess.Popen.communicate(), by which all outputs are read that are not in a file."""
+    out, err = _communicate(p, *args, **options)
+    check_refused(str(p.args), err.decode(errors="replace") if isinstance(err, bytes) else err or "")
+    return out, err
+
+
+_communicate = subprocess.Popen.communicate
+if is_trapped():
+    subprocess.Popen.communicate = communicate
+
+
+def check_refused(name, log):
+    refused = re.search(".*sandbox: the call.*", log)
+    if refused:
+        fail(f"{name}: {refused[0]}")
 
 
 def run(main):
@@ -463,6 +483,8 @@ class Record:
                 fail(f"did not end within {timeout} s: {' '.join(argv)}")
             self.err = said()
         self.status = p.returncode
+        if is_trapped():
+            check_refused(" ".join(argv), self.err)
 
     def text(self):
         return (f"  command: {' '.join(self.argv)}\n  exit status: {self.status}\n"
