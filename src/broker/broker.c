@@ -487,7 +487,8 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	return a->samples_per_second != b->samples_per_second || events_differ(a, b) ||
 	       a->reporter_interval_ns != b->reporter_interval_ns ||
 	       a->stack_size_bytes != b->stack_size_bytes || a->memory_growth != b->memory_growth ||
-	       a->off_cpu != b->off_cpu || a->alloc != b->alloc ||
+	       a->off_cpu != b->off_cpu || a->off_cpu_locks != b->off_cpu_locks ||
+	       a->off_cpu_wall != b->off_cpu_wall || a->alloc != b->alloc ||
 	       a->alloc_budget != b->alloc_budget || a->ring_size_bytes != b->ring_size_bytes ||
 	       a->kernel_stacks != b->kernel_stacks || a->interpreters != b->interpreters ||
 	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||

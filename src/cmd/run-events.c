@@ -143,17 +143,26 @@ static int refuse_off_cpu(const struct reading *r, const char *why)
 /* A thread is followed from CPU to CPU, wherever it runs. */
 static int add_off_cpu(struct reading *r, const struct config *c)
 {
+	struct broker_event *events = &r->events[r->n];
 	char error[512];
 
 	if (c->include[CONFIG_FILTER_CPUS] || c->exclude[CONFIG_FILTER_CPUS])
 		return refuse_off_cpu(r, "threads go from CPU to CPU: leave include_cpus and "
 					 "exclude_cpus of [filter] out");
-	if (r->n + OFF_CPU_N_EVENTS > SAMPLE_MAX_EVENTS)
+	if (r->n + OFF_CPU_N_EVENTS + c->off_cpu_locks > SAMPLE_MAX_EVENTS)
 		return refuse_off_cpu(r, "too many events: it goes with three [event:NAME] "
-					 "sections at most, one of them memory_growth");
-	if (off_cpu_events(&r->events[r->n], false, error, sizeof(error)) < 0)
+					 "sections at most, one of them memory_growth; with locks "
+					 "with two");
+	if (off_cpu_events(events, false, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
+	events[0].wall = c->off_cpu_wall;
 	r->n += OFF_CPU_N_EVENTS;
+	if (!c->off_cpu_locks)
+		return 0;
+	events[2] = events[1];
+	if (off_cpu_wakeups(&events[1], false, error, sizeof(error)) < 0)
+		return refuse_off_cpu(r, error);
+	r->n++;
 	return 0;
 }
 

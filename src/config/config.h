@@ -96,8 +96,9 @@ struct config {
 	bool memory_growth;	   /* no; as [event:memory_growth] */
 	uint32_t max_frames;	   /* 1024 */
 	/* [off_cpu] */
-	bool off_cpu;	   /* no; enabled */
-	bool off_cpu_idle; /* no; idle */
+	bool off_cpu_locks, off_cpu_wall; /* no; locks, wall */
+	bool off_cpu;			  /* no; enabled */
+	bool off_cpu_idle;		  /* no; idle */
 	/* [alloc] */
 	bool alloc;	       /* no; enabled */
 	uint32_t alloc_budget; /* 1000 */

@@ -122,6 +122,13 @@ static const struct config_key keys[] = {
 	 "under --off-cpu what counts. Needs tracefs (/sys/kernel/tracing); include_cpus and "
 	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
 
+	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), "no", 0, 0, 0, false,
+	 "Also tell which locks threads wait for, below [wait: lock], and export the stacks of "
+	 "those that release them, as profiles of the type lock_wakeups. It is one event more."},
+	{"off_cpu", "wall", CONFIG_BOOL, AT(off_cpu_wall), "no", 0, 0, 0, false,
+	 "Also export all time of threads, on a CPU, waiting for one and blocked, as profiles of "
+	 "the type wall in nanoseconds. They repeat the stacks of CPU and off-CPU time, so "
+	 "payloads are twice as large."},
 	{"off_cpu", "idle", CONFIG_BOOL, AT(off_cpu_idle), "no", 0, 0, 0, false,
 	 "Also export the time of idle threads, below [idle]: of those that wait for work in one "
 	 "place for more than 90% of the interval, and go on less than once a second. Otherwise "

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import rig
+from sink import Sink
 
 ROUNDS = 200
 NAME = f"l{os.getpid()}"
@@ -89,6 +90,45 @@ def of_python():
     rig.check(near, f"a lock has Python's {waits} waits and {ns / 1e6:.1f} ms, within 3%: {near}")
 
 
+CONFIG = """[profiler]
+reporter_interval = 1s
+[off_cpu]
+enabled = yes
+locks = yes
+wall = yes
+[filter]
+include_comm = {name}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+def of_the_daemon(program):
+    """Each window has the locks, who releases them, and all time of threads."""
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(name=NAME, endpoint=sink.endpoint))
+        d.wait_up()
+        truth = truth_of(subprocess.run([program, str(ROUNDS)], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
+        rig.check(subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "flush"], check=False, timeout=60).returncode == 0, "flush")
+        rig.wait_for("all that was blocked", lambda: told(sink, "off_cpu", "[lock journal+0x40]") >= 0.97 * truth["journal"][1])
+        blocked = {kind: told(sink, "off_cpu", f"[lock {name}]") for kind, name in (("pool", "pool_mutex"), ("journal", "journal+0x40"))}
+        for kind, ns in blocked.items():
+            rig.check(ns <= 1.03 * sum(truth[kind][1:3]) + 5e6, f"the daemon: {kind}: {ns / 1e6:.1f} ms")
+        rig.check(told(sink, "lock_wakeups", "give_pool") > 0, "the daemon: who released them")
+        wall, off = told(sink, "wall", ""), told(sink, "off_cpu", "")
+        rig.check(wall >= off > 0, f"the daemon: {wall / 1e6:.0f} ms of threads, {off / 1e6:.0f} of them blocked")
+        wrong = [x for x in sink.problems() if "lock_wakeups" not in x]  # it expects CPU time of what is counted
+        rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
+        d.stop()
+
+
+def told(sink, event, frame):
+    """The sum of the values of a type's stacks with that frame; of an event that is counted the samples have the type."""
+    return sum(sum(s.values) or len(s.timestamps_unix_nano) for view in sink.views() for r in view.message.resource_profiles for scope in r.scope_profiles
+               for p in scope.profiles if event in (view.strings[p.sample_type.type_strindex], view.strings[p.period_type.type_strindex])
+               for s in p.samples if not frame or frame in view.frames(s.stack_index))
+
+
 def refusals():
     for args, word in ((["-C", "0"], "-C"), (["-e", "page-faults,cs,minor-faults,cpu-clock"], "3 at most")):
         p = subprocess.run([rig.perfwalk(), "record", "--locks", *args, "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -105,6 +145,7 @@ def main():
     of_a_command(program)
     of_the_host(program)
     of_python()
+    of_the_daemon(program)
 
 
 rig.run(main)
