@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What off-CPU time costs a context switch, at 10,000, 50,000 and 300,000 of them a second of a CPU.
 
-    python3 tests/bench/offcpu.py [--pairs 5] [--option=--locks]     # as root, with tracefs
+    python3 tests/bench/offcpu.py [--pairs 20] [--slice 0.5] [--more locks]     # as root, with tracefs
 
-Two processes wake each other by pipes, in pairs of a run without and one with a capture of the whole host, in any
-order. Printed are medians: CPU time of the two a switch, without and with it; what perfwalk's own processes take a
-switch, less what they take for as long without these; and the share of a CPU that both make at that rate. Others on
-the host count for the second: nothing is asserted, read the ratios of a quiet machine.
+Two processes wake each other by pipes on one CPU all the time, while the daemon is paused and resumed: a pair is a slice of
+time without its events and one with them, in any order. All times are CPU times from schedstat. Of each pair there is the
+ratio of what a switch takes the two processes, with and without; printed are the medians of all pairs, and between which
+values half of the pairs lie. perfwalk's own processes take what they take beyond a paused slice, for as many switches as the
+whole host makes meanwhile: so what else runs here is in neither. The share of a CPU is that of both at the wanted rate.
 """
 import argparse
 import os
 import random
-import resource
-import signal
 import statistics
 import subprocess
 import sys
@@ -22,68 +21,98 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 import rig  # noqa: E402
 
-# Switches, and nanoseconds of work between two of them, for about so many a second.
-LOADS = ((10_000, 20_000, 97_000), (50_000, 60_000, 17_000), (300_000, 300_000, 0))
+# Switches a second of a CPU, and nanoseconds of work between two of them, for about so many.
+LOADS = ((10_000, 97_000), (50_000, 17_000), (300_000, 0))
+CONFIG = """[profiler]
+reporter_interval = 10s
+[off_cpu]
+enabled = yes
+{more}
+[filter]
+include_comm = switches
+[store]
+path = {store}
+max_bytes = 1M
+"""
 
 
-def own_cpu():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def cpu_ns(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+            total += int(f.read().split()[0])
+    return total
 
 
-def run_load(program, switches, work_ns):
-    """(ns of CPU time a switch, switches a second, seconds)."""
-    began = time.monotonic()
-    out = subprocess.run([program, str(switches // 2), str(work_ns)], stdout=subprocess.PIPE, text=True, check=True).stdout
-    ns, rate = map(float, out.split())
-    return ns, rate, time.monotonic() - began
+def switches_of(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+            total += sum(int(line.split()[1]) for line in f if "ctxt_switches" in line)
+    return total
 
 
-def captured(option, body):
-    """The result of body during a capture, and CPU seconds of perfwalk."""
-    fd = os.open(rig.path("log.txt"), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
-    p = subprocess.Popen([rig.perfwalk(), "record", "-a", option, "--comm", "switches", "-o", "x.pb.gz"], cwd=rig.workdir(),
-                         stdout=fd, stderr=fd)
-    rig.wait_for("the capture begins", lambda: b"recording" in os.pread(fd, 4096, 0), 60)
-    result = body()
-    before = own_cpu()
-    p.send_signal(signal.SIGINT)
-    p.wait()
-    os.close(fd)
-    return result, own_cpu() - before
+def switches_of_host():
+    with open("/proc/stat", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("ctxt "))
 
 
-def measure(program, pairs, option, switches, work_ns):
-    plain, with_it, own, rates = [], [], [], []
+def ctl(d, word):
+    subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, word], check=True, stdout=subprocess.DEVNULL)
+
+
+def slice_of(d, load, seconds, on):
+    """Of a slice: ns of the load a switch, ns of perfwalk, switches of the host, its switches a second."""
+    ctl(d, "resume" if on else "pause")
+    own = [d.pid, *rig.children_of(d.pid)]
+    time.sleep(seconds / 5)  # what was held back is read
+    before = (cpu_ns(load), switches_of(load), cpu_ns(own), switches_of_host(), time.monotonic())
+    time.sleep(seconds)
+    after = (cpu_ns(load), switches_of(load), cpu_ns(own), switches_of_host(), time.monotonic())
+    load_ns, n, own_ns, host, wall = (b - a for a, b in zip(before, after))
+    return load_ns / n, own_ns, host, n / wall
+
+
+def measure(d, program, work_ns, pairs, seconds):
+    p = rig.start([program, str(1 << 40), str(work_ns)], stdout=subprocess.DEVNULL)
+    rig.wait_for("both processes", lambda: rig.children_of(p.pid))
+    load = [p.pid, *rig.children_of(p.pid)]
+    ratios, extra, plain, own, rates = [], [], [], [], []
     for _ in range(pairs):
-        for recorded in random.sample((False, True), 2):
-            if not recorded:
-                ns, rate, _ = run_load(program, switches, work_ns)
-                plain.append(ns)
-                rates.append(rate)
-                continue
-            (ns, _, seconds), cpu = captured(option, lambda: run_load(program, switches, work_ns))
-            _, idle = captured(option, lambda s=seconds: time.sleep(s))
-            with_it.append(ns)
-            own.append((cpu - idle) * 1e9 / switches)
-    return [statistics.median(x) for x in (rates, plain, with_it, own)]
+        got = {on: slice_of(d, load, seconds, on) for on in random.sample((False, True), 2)}
+        ratios.append(got[True][0] / got[False][0])
+        extra.append(got[True][0] - got[False][0])
+        plain.append(got[False][0])
+        own.append((got[True][1] - got[False][1]) / got[True][2])
+        rates.append(got[False][3])
+    rig.end(p)
+    return ratios, extra, plain, own, rates
+
+
+def middle(values):
+    low, median, high = statistics.quantiles(values, n=4)
+    return f"{median:.3g} ({low:.3g} to {high:.3g})"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--option", default="--off-cpu")
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--slice", type=float, default=0.5)
+    parser.add_argument("--more", action="append", default=[], help="another key of [off_cpu] to switch on: locks, wall")
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
     program = rig.path("switches")
     subprocess.run(["gcc", "-O2", "-o", program, os.path.join(rig.TOP, "tests", "bench", "switches.c")], check=True)
-    print(f"{args.option}: ns of CPU time a switch")
-    print("wanted/s   had/s   without      with   ratio   perfwalk's own   of a CPU at the wanted rate")
-    for wanted, switches, work_ns in LOADS:
-        rate, plain, with_it, own = measure(program, args.pairs, args.option, switches, work_ns)
-        share = (max(with_it - plain, 0) + max(own, 0)) * wanted / 1e7
-        print(f"{wanted:8} {rate:7.0f} {plain:9.0f} {with_it:9.0f} {with_it / plain:7.2f} {own:16.0f} {share:12.2f}%", flush=True)
+    d = rig.Daemon(CONFIG.format(more="\n".join(f"{x} = yes" for x in args.more), store=rig.path("store")))
+    d.wait_up()
+    print(f"off_cpu {' '.join(args.more)}: CPU time a switch, medians of {args.pairs} pairs; in brackets half of the pairs")
+    for wanted, work_ns in LOADS:
+        ratios, extra, plain, own, rates = measure(d, program, work_ns, args.pairs, args.slice)
+        share = (max(statistics.median(extra), 0) + max(statistics.median(own), 0)) * wanted / 1e7
+        print(f"{wanted:6}/s wanted, {statistics.median(rates):.0f}/s had: {statistics.median(plain):.0f} ns without, ratio {middle(ratios)}, "
+              f"{middle(extra)} ns more; perfwalk {middle(own)} ns; {share:.2f}% of a CPU", flush=True)
+    d.stop()
 
 
 rig.run(main)
