@@ -115,7 +115,7 @@ struct broker {
 		bool running;
 		uint64_t idle_since_ns;
 		uint32_t set_aside[64]; /* processes that kept a reader waiting: a ring */
-		uint32_t n_set_aside;
+		uint32_t n_set_aside, n_not_allowed, n_too_many;
 		struct log_ratelimit refused, not_in_front, no_room;
 	} readers;
 	struct broker_foresight {

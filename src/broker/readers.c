@@ -83,6 +83,8 @@ static void refuse_client(struct broker *b, uint32_t pid, int error)
 
 	m.client.pid = pid;
 	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	b->readers.n_not_allowed += error == -EACCES || error == -EPERM;
+	b->readers.n_too_many += error == -ENOSPC || error == -EMFILE;
 	if ((error == -EACCES || error == -EPERM) && log_ratelimit(&b->readers.refused, SECONDS))
 		log_warning("the memory of process %u may not be read, so its Python functions "
 			    "have no names: that needs root, or CAP_SYS_PTRACE",
@@ -151,8 +153,8 @@ static bool is_room(struct broker *b)
 void broker_add_client(struct broker *b, const struct message *from)
 {
 	struct broker_client client, *place;
-	bool wanted = b->options.config->interpreters && !b->events[0].sample.period && is_room(b);
-	int r = wanted ? open_client(b, from, &client) : -EOPNOTSUPP;
+	bool wanted = b->options.config->interpreters && !b->events[0].sample.period;
+	int r = !wanted ? -EOPNOTSUPP : is_room(b) ? open_client(b, from, &client) : -EMFILE;
 
 	if (r < 0) {
 		refuse_client(b, from->client.pid, r);

@@ -144,6 +144,13 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_count(out, "windows", s.counts.windows);
 	print_count(out, "payloads", s.counts.payloads);
 	print_count(out, "files_set_aside", s.n_files_set_aside);
+	print_count(out, "interpreters", s.n_interpreters);
+	print_count(out, "interpreters_not_allowed", s.n_not_allowed);
+	print_count(out, "interpreters_kept_waiting", s.n_kept_waiting);
+	print_count(out, "interpreters_too_many", s.n_too_many);
+	print_count(out, "interpreter_stacks", s.counts.reader.reads);
+	print_count(out, "interpreter_stacks_late", s.counts.reader.late);
+	print_count(out, "interpreter_stacks_unproven", s.counts.reader.unproven);
 	print_count(out, "drain_gap_max_ms", s.drain_gap_ns / NSEC_PER_MSEC);
 	print_count(out, "drain_cpu_max_ms", s.drain_cpu_ns / NSEC_PER_MSEC);
 	/* Of windows that are closed. */

@@ -177,6 +177,34 @@ static void print_destination(const struct lines *l, const struct status_line *s
 	(void)fputc('\n', out);
 }
 
+static void print_refused(const struct lines *l, const char *name, const char *why, FILE *out)
+{
+	if (number(l, name))
+		(void)fprintf(out, "          %llu %s\n", number(l, name), why);
+}
+
+static void print_interpreters(const struct lines *l, FILE *out)
+{
+	unsigned long long n = number(l, "interpreter_stacks");
+
+	if (n + number(l, "interpreters") > 0)
+		(void)fprintf(
+			out,
+			"Readers   %llu interpreters known, %llu stacks read, %llu not in time, "
+			"%llu not proven\n",
+			number(l, "interpreters"),
+			n - number(l, "interpreter_stacks_late") -
+				number(l, "interpreter_stacks_unproven"),
+			number(l, "interpreter_stacks_late"),
+			number(l, "interpreter_stacks_unproven"));
+	print_refused(l, "interpreters_not_allowed",
+		      "interpreters may not be read: that needs root, or CAP_SYS_PTRACE", out);
+	print_refused(l, "interpreters_kept_waiting",
+		      "processes are not read any more: their memory kept a reader waiting", out);
+	print_refused(l, "interpreters_too_many",
+		      "interpreters are not read: there is no room for them, see the log", out);
+}
+
 static void print_store(const struct lines *l, FILE *out)
 {
 	unsigned long long lost = number(l, "store_samples_lost");
@@ -271,6 +299,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 		    ends_with(l->items[i].name, ".state"))
 			print_destination(l, &l->items[i], out);
 	}
+	print_interpreters(l, out);
 	print_store(l, out);
 	print_sandbox(l, out);
 	print_cost(l, out);

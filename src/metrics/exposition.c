@@ -163,6 +163,24 @@ static void print_stacks(const struct statistics *s, FILE *out)
 		  s->n_files_set_aside);
 }
 
+static void print_interpreters(const struct statistics *s, FILE *out)
+{
+	const struct status_reader *r = &s->counts.reader;
+
+	put_gauge(out, "interpreters", "Processes whose interpreter is read.", s->n_interpreters);
+	begin(out, "interpreters_refused_total", "counter",
+	      "Processes whose interpreter is not read, by cause.");
+	put_label(out, "interpreters_refused_total", "cause", "not_allowed", s->n_not_allowed);
+	put_label(out, "interpreters_refused_total", "cause", "kept_waiting", s->n_kept_waiting);
+	put_label(out, "interpreters_refused_total", "cause", "too_many", s->n_too_many);
+	put_counter(out, "interpreter_stacks_total", "Samples of processes with an interpreter.",
+		    r->reads);
+	put_counter(out, "interpreter_stacks_late_total",
+		    "Of these, not read in time, or not at all.", r->late);
+	put_counter(out, "interpreter_stacks_unproven_total",
+		    "Of these, in which the interpreter's frames were no chain.", r->unproven);
+}
+
 static void print_windows(const struct statistics *s, FILE *out)
 {
 	put_counter(out, "windows_total", "Windows that the profiler has closed.",
@@ -380,6 +398,7 @@ void exposition_print(const struct statistics *s, const char *const *names, FILE
 	print_events(s, out);
 	print_standstill(s, out);
 	print_stacks(s, out);
+	print_interpreters(s, out);
 	print_windows(s, out);
 	if (s->n_destinations > 0) {
 		print_families(export_counts, sizeof(export_counts) / sizeof(*export_counts),

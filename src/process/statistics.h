@@ -60,6 +60,9 @@ struct statistics {
 	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
+	/* Processes that are read now; since the start: those that may not be read, those that kept
+	 * a reader waiting, and those for which there was no room. */
+	uint32_t n_interpreters, n_not_allowed, n_kept_waiting, n_too_many;
 	uint32_t stack_bytes; /* copied with each sample; 0: none is */
 	/*
 	 * CPU time as a part of all CPUs, in millionths: in the last window, and the configured

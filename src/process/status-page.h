@@ -57,6 +57,7 @@ struct status_counts {
 	struct status_reader {	      /* readers, all together */
 		uint64_t reads;	      /* samples of interpreters */
 		uint64_t late;	      /* of these, too late or not at all */
+		uint64_t unproven;    /* of these, what was there was no chain of frames */
 		uint64_t refused;     /* read, but the profiler had no room */
 		uint64_t passed_over; /* samples that came while it was at another */
 	} reader;

@@ -109,6 +109,7 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 		r->stack.result = FRAME_RECORD_LATE;
 	counts->reads++;
 	counts->late += r->stack.result == FRAME_RECORD_LATE;
+	counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
 	counts->refused += !teller_stack(r->teller, &r->stack);
 }
 

@@ -137,6 +137,12 @@ def reload(d):
     return rig.wait_for("the reload before", ask).returncode == 0
 
 
+def check_status(d):
+    status = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], capture_output=True, text=True, check=True).stdout
+    row = re.search(r"^Readers   (\d+) interpreters known, (\d+) stacks read, (\d+) not in time", status, re.M)
+    rig.check(row and int(row[1]) >= 1 and int(row[2]) > 10, row[0] if row else f"no row of the readers:\n{status}")
+
+
 def check_daemon(python):
     """Windows of the daemon have the chains, also after a reader was killed and after reloads, which leave nothing."""
     with Sink() as sink:
@@ -148,6 +154,7 @@ def check_daemon(python):
         seen.wait_for_more("chains of Python in the daemon's windows", p.pid)
         cpus = len(os.sched_getaffinity(0))
         rig.check(len(readers_of(d)) == cpus, f"readers: {len(readers_of(d))}, one on each of {cpus} CPUs")
+        check_status(d)
         for pid in readers_of(d):
             rig.kill(pid, 9)
         seen.wait_for_more("chains after all readers were killed", p.pid)
