@@ -491,6 +491,24 @@ static void add(struct attribution *a, uint32_t type, const struct profile_sampl
 		(void)profile_add_sample_of(&a->profile, type, s);
 }
 
+/*
+ * A call of a runtime's function stands for all places in it: else functions that the compiler
+ * has inlined there stand between it and the runtime's frames, others in each sample.
+ */
+static void fold_places(struct attribution *a, uint32_t n_kernel, const uint64_t *functions)
+{
+	for (uint32_t i = 0; i < a->n_walked; i++) {
+		uint32_t *row = &a->frames[n_kernel + i];
+		struct profile_frame f;
+
+		if (!functions[i] || *row == PROFILE_NONE)
+			continue;
+		f = a->profile.frames.items[*row];
+		f.address -= a->walked[i].address - functions[i];
+		*row = profile_add_frame(&a->profile, f.module, f.address);
+	}
+}
+
 /* Asks the second source about a sample with n frames: false, it has none of its frames. Otherwise
  * the sample is dealt with. */
 static bool ask_source(struct attribution *a, const struct record *r, struct profile_sample *s,
@@ -516,6 +534,8 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		answer = FRAME_SOURCE_UNPROVEN;
 	for (uint32_t i = 0; i < a->n_walked; i++)
 		a->sps[i] = a->walked[i].sp;
+	if (answer == FRAME_SOURCE_READY && frames.functions)
+		fold_places(a, n_kernel, frames.functions);
 	if (answer == FRAME_SOURCE_LATER) {
 		pending_add(a->pending, &sample.key, r->index, s, &stack);
 		return true;

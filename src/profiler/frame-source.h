@@ -38,6 +38,9 @@ struct runtime_frames {
 	const struct runtime_frame *items;
 	size_t n;
 	bool cut; /* there are more, which were left out */
+	/* Only READY, NULL: none. Of each native frame: the function of the runtime that it is a
+	 * call of, by its first address; 0: it is no such call. */
+	const uint64_t *functions;
 };
 
 /* A sample as it was walked; all is borrowed for the call. */

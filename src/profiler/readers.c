@@ -18,7 +18,7 @@
 enum {
 	MAX_CPUS = 256,
 	MAX_INTERPRETERS = 64,
-	MAX_EVAL_FRAMES = 512,
+	MAX_NATIVE = 2048, /* frames of a stack; those of a longer one stand for themselves */
 	MAX_MESSAGES = 16, /* of a reader at a time */
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
@@ -47,6 +47,7 @@ struct readers {
 	struct reader_of_cpu cpus[MAX_CPUS];
 	struct interpreter *interpreters[MAX_INTERPRETERS];
 	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
+	uint64_t functions[MAX_NATIVE]; /* as in struct runtime_frames */
 	struct log_ratelimit broken;
 };
 
@@ -287,6 +288,7 @@ struct placing {
 	const struct interpreter *interpreter;
 	const struct frame_record_stack *stack;
 	struct runtime_frame *frames;
+	uint64_t *functions;
 	uint32_t next; /* of the stack's frames */
 	size_t from;   /* the native frame behind the last evaluation */
 };
@@ -366,9 +368,12 @@ static enum frame_source_answer place(struct placing *p)
 {
 	const struct frame_source_sample *s = p->sample;
 
+	memset(p->functions, 0, MAX_NATIVE * sizeof(*p->functions));
 	for (size_t i = 0; i < s->n; i++) {
 		if (!is_evaluation(p, i))
 			continue;
+		if (i < MAX_NATIVE)
+			p->functions[i] = p->interpreter->ranges[0].start;
 		if (s->frames[i].sp == 0)
 			break;
 		if (p->next == p->stack->n || !is_proven(p, i))
@@ -406,7 +411,12 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 				     const struct frame_source_sample *sample,
 				     struct runtime_frames *ret)
 {
-	struct placing p = {.sample = sample, .interpreter = i, .frames = r->frames};
+	struct placing p = {
+		.sample = sample,
+		.interpreter = i,
+		.frames = r->frames,
+		.functions = r->functions,
+	};
 	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? &r->cpus[sample->key.cpu] : NULL;
 	enum frame_source_answer answer;
 
@@ -421,7 +431,12 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		return FRAME_SOURCE_UNPROVEN;
 	name(c, p.stack, r->frames);
 	answer = place(&p);
-	*ret = (struct runtime_frames){r->frames, p.stack->n, p.stack->result == FRAME_RECORD_CUT};
+	*ret = (struct runtime_frames){
+		.items = r->frames,
+		.n = p.stack->n,
+		.cut = p.stack->result == FRAME_RECORD_CUT,
+		.functions = sample->n <= MAX_NATIVE ? r->functions : NULL,
+	};
 	drop(c);
 	return answer;
 }
