@@ -179,6 +179,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,
 		.interpreters = c->interpreters && !b->options.input_path,
+		.native_frames = c->native_frames,
 	};
 	int r = 0;
 

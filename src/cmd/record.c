@@ -295,6 +295,7 @@ static int set_up(struct record_run *r, struct broker_options *o)
 
 	r->config->kernel_stacks = !r->options.user_only;
 	r->config->interpreters = !r->options.no_interpreters;
+	r->config->native_frames = !r->options.no_native_frames;
 	r->config->off_cpu_idle = r->options.idle;
 	r->config->source_lines = !r->options.no_lines;
 	r->config->inline_frames = !r->options.no_inline;

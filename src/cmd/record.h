@@ -35,7 +35,8 @@ struct record_options {
 	bool wall;			 /* and all that threads do, as one type */
 	bool allocations, memory_growth; /* their events are there already */
 	bool events_given;		 /* by -e */
-	bool all, user_only, no_lines, no_inline, no_interpreters, idle, strict, quiet, verbose;
+	bool all, user_only, no_lines, no_inline, no_interpreters, no_native_frames, idle, strict,
+		quiet, verbose;
 };
 
 /*

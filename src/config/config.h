@@ -93,6 +93,7 @@ struct config {
 	uint64_t ring_size_bytes;  /* per CPU; power of two pages; 2 MiB */
 	bool kernel_stacks;	   /* yes */
 	bool interpreters;	   /* yes */
+	bool native_frames;	   /* yes */
 	bool memory_growth;	   /* no; as [event:memory_growth] */
 	uint32_t max_frames;	   /* 1024 */
 	/* [off_cpu] */

@@ -105,6 +105,10 @@ static const struct config_key keys[] = {
 	 "CPU "
 	 "that runs while there are such programs. The functions then stand in the stacks between "
 	 "those of the interpreter."},
+	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), "yes", 0, 0, 0, false,
+	 "Keep the native functions of an interpreter's own file in the stacks that have its "
+	 "frames. Without them such a stack has the program's functions, and native ones of other "
+	 "libraries."},
 	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), "no", 0, 0, 0, false,
 	 "Also sample where memory grows: pages that programs touch for the first time, in bytes, "
 	 "one in 61 with its stack. It is the same as a section [event:memory_growth], which can "

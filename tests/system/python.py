@@ -107,6 +107,19 @@ def check_switch(python):
               and LATE not in frames, "--no-interpreters: native frames alone")
 
 
+def check_hidden(python):
+    """Without the interpreter's own functions, also where these call Python again."""
+    p, pid = start(python, 1, False)
+    folded = rig.path("hidden.folded")
+    rig.record_cpu(1, [pid], "-p", pid, "-F", RATE, "--no-native-frames", "-o", folded)
+    rig.end(p)
+    stacks = [s for s in rig.read_folded(folded) if "<module>" in s.user]
+    native = {f for s in stacks for f in s.user if re.match("_?Py|list_|run_|pymain", f)}
+    rig.check(len(stacks) > 10 and not native, f"--no-native-frames: {len(stacks)} stacks without them {native or ''}")
+    wrong = [s.user for s in stacks if verdict(s.user) == "wrong"]
+    rig.check(not wrong, f"--no-native-frames: all chains in their order {wrong[:3] or ''}")
+
+
 class Seen:
     """What the receiver has of one process: how many samples of whole chains."""
 
@@ -182,6 +195,7 @@ def main():
             check_version(python, threads)
     check_version(pythons[0], 3, True)
     check_switch(pythons[0])
+    check_hidden(pythons[0])
     check_daemon(pythons[0])
 
 
