@@ -14,6 +14,8 @@
  * The time was up, and there is no file to set aside that would make it shorter the next time: a
  * starved or very slow machine. Without more time the next one would end in the same way.
  */
+#define PROCESS_TIMEOUT_NS (500 * NSEC_PER_MSEC)
+
 static void grow_patience(const struct blame *b, struct child *c)
 {
 	char had[32];
@@ -50,10 +52,16 @@ void blame_death(struct blame *b, struct child *c, int wait_status)
 		grow_patience(b, c);
 }
 
+/* A file's bytes are looked at for long; a process's memory answers at once, or perhaps never. */
+static uint64_t time_for(const struct blame *b, const struct child *c)
+{
+	return c->status->process ? PROCESS_TIMEOUT_NS : b->file_timeout_ns << c->patience;
+}
+
 void blame_watch(const struct blame *b, struct child *c, uint64_t now)
 {
 	if (c->took_too_long ||
-	    effort_measure(&c->effort, c->pid, c->status, now) <= b->file_timeout_ns << c->patience)
+	    effort_measure(&c->effort, c->pid, c->status, now) <= time_for(b, c))
 		return;
 	c->took_too_long = true;
 	(void)kill(c->pid, SIGKILL);

@@ -97,6 +97,7 @@ int child_start(struct child *c, int exe_fd)
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
 	c->effort = (struct effort){.watch_ns = CHILD_WATCH_NS};
+	c->n_undead = 0;
 	c->stopping = c->restart = c->took_too_long = c->unwanted = c->deaf = false;
 	c->asker = (struct asker){.row = c->row, .id = c->id, .name = c->name, .pid = c->pid};
 	/* A set-up is more than the socket holds: it is waited for, but not for ever. */

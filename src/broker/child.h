@@ -32,6 +32,7 @@ struct child {
 	struct asker asker;
 	bool stopping, restart;
 	bool took_too_long; /* and was killed for that */
+	uint32_t n_undead;  /* so often it was there all the same when it was looked at */
 	bool unwanted;	    /* supervisor_kill(): who called it has said why */
 	bool deaf;	    /* it was killed because it does not read what it is sent */
 };

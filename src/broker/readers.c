@@ -326,7 +326,7 @@ void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid
 {
 	struct broker_readers *r = &b->readers;
 
-	if (pid == 0)
+	if (pid == 0 || is_set_aside(b, pid))
 		return;
 	log_warning("the %s ended while it read the memory of process %u, which is not read any "
 		    "more",

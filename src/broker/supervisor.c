@@ -27,6 +27,11 @@
 
 #define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
 
+enum {
+	MAX_UNDEAD = 64,
+	UNDEAD_LOOKS = 3, /* after which a process that was killed is given up */
+};
+
 struct supervisor {
 	struct loop *loop;
 	struct supervisor_callbacks callbacks;
@@ -38,6 +43,9 @@ struct supervisor {
 	struct time_share opener_share;
 	struct opener_helper *helper;
 	struct answer_sources sources;
+	/* Processes that were killed and wait for memory which does not answer: they end with
+	 * that, and others have their places. 0: none. */
+	pid_t undead[MAX_UNDEAD];
 };
 
 static void on_watch(void *ctx);
@@ -568,8 +576,37 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 		    text_format_duration(delay, sizeof(delay), start_later(s, c)));
 }
 
+/* Gives its place to another process. false: there are too many like that. */
+static bool give_up(struct supervisor *s, struct child *c)
+{
+	for (uint32_t i = 0; i < MAX_UNDEAD; i++) {
+		if (s->undead[i])
+			continue;
+		s->undead[i] = c->pid;
+		on_death(s, c, SIGKILL);
+		return true;
+	}
+	return false;
+}
+
+static void watch(struct supervisor *s, struct child *c, uint64_t now)
+{
+	blame_watch(&s->blame, c, now);
+	if (c->took_too_long && ++c->n_undead == UNDEAD_LOOKS)
+		(void)give_up(s, c);
+}
+
+static void reap_undead(struct supervisor *s)
+{
+	for (uint32_t i = 0; i < MAX_UNDEAD; i++) {
+		if (s->undead[i] && waitpid(s->undead[i], NULL, WNOHANG) != 0)
+			s->undead[i] = 0;
+	}
+}
+
 void supervisor_reap(struct supervisor *s)
 {
+	reap_undead(s);
 	for (uint32_t i = 0; i < s->n_children; i++) {
 		struct child *c = &s->children[i];
 		int status;
@@ -592,7 +629,7 @@ static void on_watch(void *ctx)
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns)
 			start_or_later(s, c);
 		else if (c->pid)
-			blame_watch(&s->blame, c, now);
+			watch(s, c, now);
 	}
 }
 
