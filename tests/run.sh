@@ -60,6 +60,7 @@ SYSTEM_TESTS="
 	java          180  beside
 	cpython       240  beside
 	python        180  beside
+	unanswered    120  beside
 	node          240  beside
 	supervision   180  beside
 	badserver     120  beside

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/reader src/broker
+"""A program puts memory that never answers in the place of some that is being read: its readers cannot even be killed.
+Others have their places soon, read all other programs, and that one not any more."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import rig
+
+
+def python():
+    """One whose data stack waits.py knows."""
+    for name in ("python3", "python3.11", "python3.12", "python3.13", sys.executable):
+        path = shutil.which(name)
+        p = subprocess.run([path, "-c", "import sys; print(sys.version_info[1])"], capture_output=True, text=True,
+                           check=False) if path else None
+        if p and p.stdout.strip() in ("11", "12", "13"):
+            return path
+    return rig.skip("no CPython 3.11 to 3.13")
+
+
+def row(d, pattern):
+    status = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], capture_output=True, text=True, check=True).stdout
+    m = re.search(pattern, status)
+    return int(m[1]) if m else 0
+
+
+def n_read(d):
+    return row(d, r"known, (\d+) stacks read")
+
+
+def readers_of(d):
+    """{pid: the state of its process} of the readers."""
+    found = {}
+    for pid in rig.children_of(d.pid):
+        if rig.comm_of(pid) == "pw-reader":
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                found[pid] = f.read().rpartition(")")[2].split()[0]
+    return found
+
+
+def main():
+    rig.need_root()
+    if not os.path.exists("/dev/fuse"):
+        rig.skip("no /dev/fuse")
+    program, flag = python(), rig.path("flag")
+    directory = rig.path("mounted")
+    os.mkdir(directory)
+    d = rig.Daemon("[profiler]\nsamples_per_second = 97\n[export:nowhere]\nendpoint = http://127.0.0.1:1\n", "unanswered")
+    d.wait_up()
+    other = rig.start([program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+    rig.wait_for("stacks of another program", lambda: n_read(d) > 20)
+    waits = rig.start(["unshare", "-m", "--propagation", "private", program, os.path.join(rig.WORKLOADS, "waits.py"),
+                       directory, flag])
+    rig.wait_for("the memory that does not answer", lambda: os.path.exists(flag) or waits.poll() is not None)
+    if waits.poll() is not None:
+        rig.skip("no filesystem can be mounted here")
+    rig.wait_for("a reader that hangs", lambda: "D" in readers_of(d).values())
+    rig.wait_for("its process to be set aside", lambda: row(d, r"(\d+) processes are not read any more"))
+    cpus = len(os.sched_getaffinity(0))
+    rig.wait_for("other readers", lambda: list(readers_of(d).values()).count("S") == cpus)
+    had = n_read(d)
+    rig.wait_for("stacks of the other program", lambda: n_read(d) > had + 20)
+    rig.check("D" in readers_of(d).values(), f"others read while {list(readers_of(d).values()).count('D')} hang")
+    rig.check(row(d, r"(\d+) processes are not read any more") == 1, "one process is not read any more")
+    rig.end(waits)
+    rig.wait_for("the ones that hung to end", lambda: len(readers_of(d)) == cpus)
+    rig.end(other)
+    d.stop()
+
+
+rig.run(main)
