@@ -28,3 +28,8 @@ bool arch_v8_is_call(const uint8_t *before, size_t n)
 {
 	return false;
 }
+
+uint64_t arch_v8_return(const struct runtime_regs *regs)
+{
+	return 0;
+}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov
- * rbp, rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
+ * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov rbp,
+ * rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
  */
 #include "runtimes/arch-v8.h"
 
 const bool arch_has_v8 = true;
 
-enum { RDI = 5, R9 = 9, R12 = 12 };
+enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12 };
+enum { MAX_EPILOGUE = 24 }; /* behind pop rbp */
 
 static bool has_prologue(const uint8_t *code, size_t n)
 {
@@ -26,8 +27,45 @@ static bool is_before(const uint8_t *code, size_t n)
 	return false;
 }
 
+/* Where in the last n bytes code has left its frame; they end there: it has not. */
+static size_t find_leave(const uint8_t *before, size_t n)
+{
+	for (size_t i = n < MAX_EPILOGUE ? 0 : n - MAX_EPILOGUE; i + 4 <= n; i++) {
+		const uint8_t *b = before + i;
+
+		/* mov rsp, rbp, in both forms; pop rbp */
+		if (b[0] == 0x48 && b[3] == 0x5d &&
+		    ((b[1] == 0x8b && b[2] == 0xe5) || (b[1] == 0x89 && b[2] == 0xec)))
+			return i + 4;
+	}
+	return n;
+}
+
+/* Behind pop rbp: arguments that only their number tells are dropped by pop r10; lea; push r10. */
+static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n)
+{
+	bool popped = false;
+
+	for (size_t i = 0; i + 2 <= n; i++) {
+		if (since[i] == 0x41 && (since[i + 1] == 0x5a || since[i + 1] == 0x52))
+			popped = since[i + 1] == 0x5a;
+	}
+	return popped ? V8_SHAPE_POPPED : V8_SHAPE_NONE;
+}
+
+static bool returns_soon(const uint8_t *code, size_t n)
+{
+	for (size_t i = 0; i < n && i < MAX_EPILOGUE; i++) {
+		if (code[i] == 0xc3 || code[i] == 0xc2)
+			return true;
+	}
+	return false;
+}
+
 enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
 {
+	size_t leave;
+
 	if (n_before >= 1 && before[n_before - 1] == 0x55 && n >= 3 && code[0] == 0x48 &&
 	    code[1] == 0x89 && code[2] == 0xe5)
 		return V8_SHAPE_PUSHED;
@@ -35,10 +73,12 @@ enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_
 		return V8_SHAPE_NONE;
 	if (n >= 1 && (code[0] == 0xc3 || code[0] == 0xc2)) /* ret */
 		return V8_SHAPE_NONE;
-	if (n_before >= 1 && before[n_before - 1] == 0x5d) /* behind pop rbp */
-		return V8_SHAPE_NONE;
-	/* Checks stand in front of the prologue: of the entry's address, and whether it was
-	 * deoptimized. */
+	leave = find_leave(before, n_before);
+	if ((leave < n_before || (n_before >= 4 && before[n_before - 1] == 0x5d)) &&
+	    returns_soon(code, n))
+		return shape_behind_leave(before + leave, n_before - leave);
+	/* In front of the prologue stand checks: of the entry's address, whether it was deoptimized.
+	 */
 	return n_before < 48 && !is_before(before, n_before) && is_before(code, n) ? V8_SHAPE_NONE
 										   : V8_SHAPE_FULL;
 }
@@ -51,6 +91,11 @@ uint64_t arch_v8_bytecode(const struct runtime_regs *regs)
 uint64_t arch_v8_offset(const struct runtime_regs *regs)
 {
 	return regs->r[R9];
+}
+
+uint64_t arch_v8_return(const struct runtime_regs *regs)
+{
+	return regs->r[R10];
 }
 
 uint64_t arch_v8_function(const struct runtime_regs *regs)

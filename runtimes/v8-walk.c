@@ -167,7 +167,9 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 			put_baseline(w, &k, arch_v8_function(r), 0);
 		else
 			put_optimized(w, &k);
-		if (!runtime_stack_u64(w->stack, r->sp + words * 8, &pc))
+		if (k.shape == V8_SHAPE_POPPED)
+			pc = arch_v8_return(r);
+		else if (!runtime_stack_u64(w->stack, r->sp + words * 8, &pc))
 			return RUNTIME_TRUNCATED;
 		return go(w, pc, r->sp + words * 8 + 8, r->fp);
 	} else if (k.code.kind == baseline) {
