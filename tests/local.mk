@@ -211,11 +211,14 @@ check-backends: perfwalk
 check-oracle: perfwalk
 	ORACLE_SECONDS=$${ORACLE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/oracle.py
 
-# Chains of calls of Java and Python programs as they are and as perfwalk sees them, longer than the run of all tests
-# does it; JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java" and PYTHON="PATH..." for several versions.
+# Chains of calls of Java, JavaScript and Python programs as they are and as perfwalk sees them, longer than the run of
+# all tests does it; JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java", NODE="PATH..." and PYTHON="PATH..." for
+# several versions.
 .PHONY: check-runtimes
 check-runtimes: perfwalk
 	PYTHON_STOPS=$${PYTHON_STOPS:-500} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cpython.py
 	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py
+	NODE_SECONDS=$${NODE_SECONDS:-10} NODE_RATE=397 PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/node.py
 	PYTHON_SECONDS=$${PYTHON_SECONDS:-11} PYTHON_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
 		python3 $(srcdir)/tests/system/python.py
