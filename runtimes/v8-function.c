@@ -34,6 +34,11 @@ static int32_t find_place(const uint64_t *words, size_t n)
 	return -1;
 }
 
+static bool is_place(const uint64_t *words)
+{
+	return v8_is_smi(words[0]) && v8_is_smi(words[1]);
+}
+
 /* false: it cannot be read. */
 static bool read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
 {
@@ -48,12 +53,15 @@ static bool read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
 	at += v8_smi(n) < MAX_INLINE_NAMES ? (uint64_t)v8_smi(n) * 16 : 8 + (uint64_t)v8_smi(n) * 8;
 	if (!v8_read(v, scope - 1 + at, words, sizeof(words)))
 		return false;
-	for (int i = 0; i < 3 && !f->name; i++) {
+	for (int i = 0; i < 3 && !f->name && !is_place(words + i); i++) {
 		int32_t type = v8_is_object(words[i]) ? v8_type(v, words[i]) : 0;
 
 		if (type < 0)
 			return false;
-		if (v8_is_object(words[i]) && v8_is_string_type(type))
+		/* An empty one may have another behind it, that was inferred from what it was
+		 * assigned to. */
+		if (v8_is_object(words[i]) && v8_is_string_type(v, type) &&
+		    v8_word(v, words[i], 8) >> 32 != 0)
 			f->name = words[i];
 	}
 	f->start = place ? v8_smi(v8_word(v, scope, place)) : find_place(words, SCOPE_WORDS);
@@ -89,7 +97,7 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 	if (v8_has_type(v, name, V8_TYPE_SCOPE)) {
 		if (!read_scope(v, name, &f))
 			return false;
-	} else if (v8_is_string_type(v8_type(v, name))) {
+	} else if (v8_is_string_type(v, v8_type(v, name))) {
 		f.name = name;
 	}
 	/* A string has its hash in front: with the length, that tells it from others. */
@@ -111,7 +119,7 @@ static bool name_function(struct v8 *v, const struct v8_function *f, struct step
 		return false;
 	ret->function = strtab_put(&v->texts, *text ? text : "(anonymous)");
 	text[0] = '\0';
-	if (v8_is_string_type(v8_type(v, name)) && !v8_string(v, name, text, sizeof(text)))
+	if (v8_is_string_type(v, v8_type(v, name)) && !v8_string(v, name, text, sizeof(text)))
 		return false;
 	ret->file = strtab_put(&v->texts, *text ? text : f->script ? "[eval]" : "");
 	return true;

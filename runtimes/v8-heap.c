@@ -8,8 +8,7 @@ enum {
 	STRING_DATA = 24, /* of an external one; a sliced one's offset */
 	ARRAY_LENGTH = 8,
 	ARRAY_DATA = 16,
-	FIRST_NOT_STRING = 128, /* type & 7: how it is kept, & 8: one byte a character */
-	ONE_BYTE = 8,
+	ONE_BYTE = 8, /* of a type; & 7: how it is kept */
 	UNCACHED = 16,
 	MAX_CHARS = 512, /* of a string that is read at once */
 	MAX_NESTED = 8,
@@ -66,9 +65,9 @@ uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index)
 
 /* ---- Strings ---- */
 
-bool v8_is_string_type(int32_t type)
+bool v8_is_string_type(const struct v8 *v, int32_t type)
 {
-	return type >= 0 && type < FIRST_NOT_STRING;
+	return type >= 0 && type < v->tables.value[V8_TYPE_NO_STRING];
 }
 
 /* The characters of a string that lie in one piece. */
@@ -88,7 +87,7 @@ static bool find_piece(struct v8 *v, uint64_t string, struct piece *ret)
 		int32_t type = v8_type(v, string);
 		uint32_t n;
 
-		if (!v8_is_string_type(type) ||
+		if (!v8_is_string_type(v, type) ||
 		    !memory_read(&v->memory, string - 1 + STRING_LENGTH, &n, sizeof(n)) ||
 		    n > INT32_MAX)
 			return false;
@@ -165,7 +164,7 @@ bool v8_string(struct v8 *v, uint64_t string, char *ret, size_t size)
 		struct piece p;
 
 		/* Two, one behind the other. */
-		if (v8_is_string_type(type) && (type & 7) == CONS && n + 2 <= MAX_NESTED) {
+		if (v8_is_string_type(v, type) && (type & 7) == CONS && n + 2 <= MAX_NESTED) {
 			parts[n++] = v8_word(v, part, 24);
 			parts[n++] = v8_word(v, part, 16);
 		} else if (!find_piece(v, part, &p) || !put_piece(v, &p, ret, size, &at)) {

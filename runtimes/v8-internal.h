@@ -135,7 +135,7 @@ bool v8_read(struct v8 *v, uint64_t address, void *ret, size_t n);
 size_t v8_bytes(struct v8 *v, uint64_t array, uint8_t *ret, size_t size);
 /* One of an array's objects; 0: it has not so many. */
 uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index);
-bool v8_is_string_type(int32_t type);
+bool v8_is_string_type(const struct v8 *v, int32_t type);
 /* A string in UTF-8, cut to fit; false: it cannot be read. */
 bool v8_string(struct v8 *v, uint64_t string, char *ret, size_t size);
 /* How many lines end in n characters of a string from `from` on; false: they cannot be read. */

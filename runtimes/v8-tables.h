@@ -17,6 +17,7 @@ enum v8_value {
 	V8_TYPE_STREAM, /* of instructions; V8_TYPE_CODE where they are one object */
 	V8_TYPE_INTERPRETER_DATA,
 	V8_TYPE_FIXED_ARRAY,
+	V8_TYPE_NO_STRING, /* the first one; those before it are strings */
 	/* Offsets in them, from their first byte. */
 	V8_MAP_TYPE,
 	V8_FUNCTION_SHARED,
