@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records what walks through Java's or Python's frames read of a live process:
+ * Records what walks through Java's, JavaScript's or Python's frames read of a live process:
  *
  *	record PID SAMPLES FILE
  *
- * Java: stops threads of the process (ptrace) until SAMPLES were in Java code, and walks their
- * stacks. Python: walks the stacks of all threads, at most SAMPLES, of a process that somebody has
+ * Java and JavaScript: stops threads of the process (ptrace) until SAMPLES were in such code, and
+ * walks their stacks. Python: walks the stacks of all threads, at most SAMPLES, of a process that somebody has
  * stopped. Writes the reads and the samples (recording.h) to FILE, and prints the walks.
  */
 #include <dirent.h>
@@ -18,6 +18,7 @@
 
 #include "tests/runtimes/recorded-cpython.h"
 #include "tests/runtimes/recorded-hotspot.h"
+#include "tests/runtimes/recorded-v8.h"
 
 enum { STACK_BYTES = 24576, LINE = 64, MAX_LINES = 1 << 20 };
 
@@ -77,7 +78,33 @@ static bool is_python_library(const char *path)
 	return cpython_is_image(path) && strstr(path, ".so");
 }
 
-static bool take(pid_t tid, struct hotspot *h, struct recorded_walk *ret)
+/* Prints the walk of a sample; false: it is not in the runtime's code. */
+typedef bool (*walk_fn)(void *runtime, const struct recorded_walk *w);
+
+static bool walk_java(void *runtime, const struct recorded_walk *w)
+{
+	if (!hotspot_has(runtime, w->r[RECORDING_REGS - 1]))
+		return false;
+	(void)recording_walk(runtime, w, stdout);
+	return true;
+}
+
+static bool walk_javascript(void *runtime, const struct recorded_walk *w)
+{
+	char *text = NULL;
+	size_t n_text, n;
+	FILE *f = open_memstream(&text, &n_text);
+
+	n = f ? recorded_walk_v8(runtime, w, f) : 0;
+	if (f)
+		(void)fclose(f);
+	if (n > 0)
+		(void)fputs(text, stdout);
+	free(text);
+	return n > 0;
+}
+
+static bool take(pid_t tid, void *runtime, walk_fn walk, struct recorded_walk *ret)
 {
 	static uint8_t stack[STACK_BYTES];
 	struct user_regs_struct u;
@@ -88,7 +115,7 @@ static bool take(pid_t tid, struct hotspot *h, struct recorded_walk *ret)
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid &&
-	    ptrace(PTRACE_GETREGS, tid, 0, &u) == 0 && hotspot_has(h, u.rip)) {
+	    ptrace(PTRACE_GETREGS, tid, 0, &u) == 0) {
 		const uint64_t r[RECORDING_REGS] = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
 						    u.rbp, u.rsp, u.r8,	 u.r9,	u.r10, u.r11,
 						    u.r12, u.r13, u.r14, u.r15, u.rip};
@@ -101,16 +128,15 @@ static bool take(pid_t tid, struct hotspot *h, struct recorded_walk *ret)
 			memcpy(copy, stack, (size_t)n);
 			ret->stack = copy;
 			ret->n = (uint32_t)n;
-			(void)recording_walk(h, ret, stdout);
-			ok = true;
+			ok = walk(runtime, ret);
 		}
 	}
 	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
 	return ok;
 }
 
-static uint32_t take_all(const char *pid, struct hotspot *h, struct recorded_walk *samples,
-			 uint32_t wanted)
+static uint32_t take_all(const char *pid, void *runtime, walk_fn walk,
+			 struct recorded_walk *samples, uint32_t wanted)
 {
 	uint32_t n = 0;
 	char path[64];
@@ -122,7 +148,8 @@ static uint32_t take_all(const char *pid, struct hotspot *h, struct recorded_wal
 		if (!d)
 			break;
 		for (struct dirent *e; n < wanted && (e = readdir(d));)
-			n += e->d_name[0] != '.' && take(atoi(e->d_name), h, &samples[n]);
+			n += e->d_name[0] != '.' &&
+			     take(atoi(e->d_name), runtime, walk, &samples[n]);
 		(void)closedir(d);
 		(void)usleep(20000);
 	}
@@ -183,8 +210,24 @@ static void record_java(const char *pid, uint32_t wanted, const char *file, uint
 		(void)fprintf(stderr, "%s: %s %s\n", pid, strerror(-r), why);
 		exit(1);
 	}
-	write_all(file, image, samples, take_all(pid, h, samples, wanted));
+	write_all(file, image, samples, take_all(pid, h, walk_java, samples, wanted));
 	(void)hotspot_free(h);
+}
+
+static void record_javascript(const char *pid, uint32_t wanted, const char *file, uint64_t image)
+{
+	static struct recorded_walk samples[RECORDING_MAX_SAMPLES];
+	const struct memory memory = {.read = read_memory};
+	struct v8 *v;
+	const char *why;
+	int r = v8_new(&v, &memory, image, &why);
+
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s %s\n", pid, strerror(-r), why);
+		exit(1);
+	}
+	write_all(file, image, samples, take_all(pid, v, walk_javascript, samples, wanted));
+	(void)v8_free(v);
 }
 
 static void record_python(const char *pid, uint32_t wanted, const char *file, uint64_t image)
@@ -220,7 +263,7 @@ static void record_python(const char *pid, uint32_t wanted, const char *file, ui
 int main(int argc, char **argv)
 {
 	char path[64];
-	uint64_t java, python;
+	uint64_t java, javascript, python;
 	uint32_t wanted;
 
 	if (argc != 4)
@@ -231,11 +274,14 @@ int main(int argc, char **argv)
 	memory_fd = open(path, O_RDONLY);
 	wanted = (uint32_t)atoi(argv[2]);
 	java = find_image(argv[1], hotspot_is_library);
+	javascript = find_image(argv[1], v8_is_image);
 	python = find_image(argv[1], is_python_library);
 	if (!python)
 		python = find_image(argv[1], cpython_is_image);
 	if (java)
 		record_java(argv[1], wanted, argv[3], java);
+	else if (javascript)
+		record_javascript(argv[1], wanted, argv[3], javascript);
 	else
 		record_python(argv[1], wanted, argv[3], python);
 	return 0;
