@@ -4,7 +4,8 @@
 
 const bool arch_has_v8 = false;
 
-enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
+enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n,
+			    uint8_t *ret_register)
 {
 	return V8_SHAPE_FULL;
 }
@@ -27,9 +28,4 @@ uint64_t arch_v8_function(const struct runtime_regs *regs)
 bool arch_v8_is_call(const uint8_t *before, size_t n)
 {
 	return false;
-}
-
-uint64_t arch_v8_return(const struct runtime_regs *regs)
-{
-	return 0;
 }

@@ -7,7 +7,7 @@
 
 const bool arch_has_v8 = true;
 
-enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12 };
+enum { RCX = 2, RDI = 5, R8 = 8, R9 = 9, R12 = 12 };
 enum { MAX_EPILOGUE = 24 }; /* behind pop rbp */
 
 static bool has_prologue(const uint8_t *code, size_t n)
@@ -41,14 +41,24 @@ static size_t find_leave(const uint8_t *before, size_t n)
 	return n;
 }
 
-/* Behind pop rbp: arguments that only their number tells are dropped by pop r10; lea; push r10. */
-static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n)
+/*
+ * Behind pop rbp: arguments that only their number tells are dropped by a pop of the return address,
+ * a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the interpreter rcx.
+ */
+static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n, uint8_t *ret_register)
 {
-	bool popped = false;
+	bool popped = n >= 1 && since[0] == 0x59;
 
+	*ret_register = RCX;
+	if (popped && since[n - 1] == 0x51)
+		popped = false;
 	for (size_t i = 0; i + 2 <= n; i++) {
-		if (since[i] == 0x41 && (since[i + 1] == 0x5a || since[i + 1] == 0x52))
-			popped = since[i + 1] == 0x5a;
+		if (since[i] == 0x41 && since[i + 1] >= 0x58 && since[i + 1] <= 0x5b) {
+			popped = true;
+			*ret_register = (uint8_t)(R8 + since[i + 1] - 0x58);
+		} else if (since[i] == 0x41 && since[i + 1] >= 0x50 && since[i + 1] <= 0x53) {
+			popped = false;
+		}
 	}
 	return popped ? V8_SHAPE_POPPED : V8_SHAPE_NONE;
 }
@@ -62,7 +72,8 @@ static bool returns_soon(const uint8_t *code, size_t n)
 	return false;
 }
 
-enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
+enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n,
+			    uint8_t *ret_register)
 {
 	size_t leave;
 
@@ -76,7 +87,7 @@ enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_
 	leave = find_leave(before, n_before);
 	if ((leave < n_before || (n_before >= 4 && before[n_before - 1] == 0x5d)) &&
 	    returns_soon(code, n))
-		return shape_behind_leave(before + leave, n_before - leave);
+		return shape_behind_leave(before + leave, n_before - leave, ret_register);
 	/* In front of the prologue stand checks: of the entry's address, whether it was deoptimized.
 	 */
 	return n_before < 48 && !is_before(before, n_before) && is_before(code, n) ? V8_SHAPE_NONE
@@ -91,11 +102,6 @@ uint64_t arch_v8_bytecode(const struct runtime_regs *regs)
 uint64_t arch_v8_offset(const struct runtime_regs *regs)
 {
 	return regs->r[R9];
-}
-
-uint64_t arch_v8_return(const struct runtime_regs *regs)
-{
-	return regs->r[R10];
 }
 
 uint64_t arch_v8_function(const struct runtime_regs *regs)

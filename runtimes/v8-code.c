@@ -151,7 +151,8 @@ static bool push_functions(struct v8 *v, struct v8_known_code *k)
 	return push_place(v, k, own, at.script_offset);
 }
 
-static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc)
+static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc,
+			      uint8_t *ret_register)
 {
 	uint8_t bytes[2 * SHAPE_BYTES] = {0};
 	uint64_t n_before = pc - c->start, n = c->start + c->size - pc;
@@ -160,7 +161,7 @@ static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc
 	n = n < SHAPE_BYTES ? n : SHAPE_BYTES;
 	if (!memory_read(&v->memory, pc - n_before, bytes, (size_t)(n_before + n)))
 		return V8_SHAPE_FULL;
-	return arch_v8_shape(bytes, (size_t)n_before, bytes + n_before, (size_t)n);
+	return arch_v8_shape(bytes, (size_t)n_before, bytes + n_before, (size_t)n, ret_register);
 }
 
 /* ---- What is remembered ---- */
@@ -184,7 +185,7 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 		return false;
 	}
 	if (innermost)
-		fresh.shape = (uint8_t)shape_of(v, &fresh.code, pc);
+		fresh.shape = (uint8_t)shape_of(v, &fresh.code, pc, &fresh.return_register);
 	*k = fresh;
 	return true;
 }

@@ -71,6 +71,7 @@ struct v8_known_code {
 	uint32_t first, n;   /* rows of places, of optimized code */
 	uint32_t n_uses;
 	uint8_t innermost, shape; /* enum v8_shape */
+	uint8_t return_register;
 };
 
 /* The lines of a script up to some place: how many end before each step. */

@@ -168,7 +168,7 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 		else
 			put_optimized(w, &k);
 		if (k.shape == V8_SHAPE_POPPED)
-			pc = arch_v8_return(r);
+			pc = r->r[k.return_register];
 		else if (!runtime_stack_u64(w->stack, r->sp + words * 8, &pc))
 			return RUNTIME_TRUNCATED;
 		return go(w, pc, r->sp + words * 8 + 8, r->fp);
@@ -218,13 +218,13 @@ static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f
 	       arch_v8_is_call(before, sizeof(before));
 }
 
-static enum v8_shape own_shape(struct v8_walk *w)
+static enum v8_shape own_shape(struct v8_walk *w, uint8_t *ret_register)
 {
 	uint8_t bytes[2 * SHAPE_BYTES];
 
 	if (!memory_read(&w->v->memory, w->regs->pc - SHAPE_BYTES, bytes, sizeof(bytes)))
 		return V8_SHAPE_FULL;
-	return arch_v8_shape(bytes, SHAPE_BYTES, bytes + SHAPE_BYTES, SHAPE_BYTES);
+	return arch_v8_shape(bytes, SHAPE_BYTES, bytes + SHAPE_BYTES, SHAPE_BYTES, ret_register);
 }
 
 /*
@@ -235,9 +235,12 @@ static enum v8_shape own_shape(struct v8_walk *w)
 static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_frame *f)
 {
 	struct runtime_regs *r = w->regs;
-	enum v8_shape shape = own_shape(w);
+	uint8_t popped = 0;
+	enum v8_shape shape = own_shape(w, &popped);
 	uint64_t pc;
 
+	if (shape == V8_SHAPE_POPPED)
+		return go(w, r->r[popped], r->sp + 8, r->fp);
 	if (shape == V8_SHAPE_PUSHED && find_return(w, r->sp + 8, f, true, &pc))
 		return go(w, pc, r->sp + 16, r->fp);
 	if (is_interpreted(w, f)) {
