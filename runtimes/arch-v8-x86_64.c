@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov rbp,
- * rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
+ * V8 on x86_64 (frame-constants-x64.h, code-generator-x64.cc): a frame is made by push rbp; mov
+ * rbp, rsp and left by mov rsp, rbp; pop rbp, before the return, which may drop arguments.
  */
 #include "runtimes/arch-v8.h"
 
@@ -42,8 +42,8 @@ static size_t find_leave(const uint8_t *before, size_t n)
 }
 
 /*
- * Behind pop rbp: arguments that only their number tells are dropped by a pop of the return address,
- * a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the interpreter rcx.
+ * Behind pop rbp: arguments that only their number tells are dropped by a pop of the return
+ * address, a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the interpreter rcx.
  */
 static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n, uint8_t *ret_register)
 {
@@ -88,8 +88,7 @@ enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_
 	if ((leave < n_before || (n_before >= 4 && before[n_before - 1] == 0x5d)) &&
 	    returns_soon(code, n))
 		return shape_behind_leave(before + leave, n_before - leave, ret_register);
-	/* In front of the prologue stand checks: of the entry's address, whether it was deoptimized.
-	 */
+	/* In front of the prologue stand checks: of the entry, and whether it still holds. */
 	return n_before < 48 && !is_before(before, n_before) && is_before(code, n) ? V8_SHAPE_NONE
 										   : V8_SHAPE_FULL;
 }

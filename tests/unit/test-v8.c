@@ -205,7 +205,8 @@ static void test_reused(void)
 	}
 }
 
-/* A function whose address has another one's by now has no name: its bytecode is not the frame's. */
+/* A function whose address has another one's by now has no name: its bytecode is not the
+ * frame's. */
 static void test_moved(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
