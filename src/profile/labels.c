@@ -89,3 +89,33 @@ bool label_names_service(const char *key)
 	}
 	return false;
 }
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool find_id(const char *labels, const char *key, uint8_t *ret, size_t n)
+{
+	char text[2 * LABEL_TRACE_BYTES + 2];
+
+	if (!label_find(labels, key, text, sizeof(text)) || strlen(text) != 2 * n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		ret[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
+		uint8_t span[LABEL_SPAN_BYTES])
+{
+	return *labels && find_id(labels, LABEL_TRACE, trace, LABEL_TRACE_BYTES) &&
+	       find_id(labels, LABEL_SPAN, span, LABEL_SPAN_BYTES);
+}

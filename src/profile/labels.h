@@ -3,7 +3,8 @@
 /*
  * Keys with values as one text: in a thread's row the labels of pprof samples that mean nothing to
  * us, which pass from one pprof to the next and distinguish samples; in a process's row its
- * resource attributes, where a number of the unit "bool" is a truth value.
+ * resource attributes, where a number of the unit "bool" is a truth value. The trace and span of a
+ * sample are labels of its thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,14 @@ struct label {
 
 /* Appends a label; a blank replaces bytes that would end a field or a label. */
 void label_write(FILE *out, const struct label *l);
+/* The keys of the trace and the span that a sample was in, in hexadecimal digits. */
+#define LABEL_TRACE	  "trace_id"
+#define LABEL_SPAN	  "span_id"
+#define LABEL_TRACE_BYTES 16
+#define LABEL_SPAN_BYTES  8
+/* Both ids as bytes; false: the labels do not have both of them whole. */
+bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
+		uint8_t span[LABEL_SPAN_BYTES]);
 /* Is it a resource attribute that formats without resources have as a label of each sample? */
 bool label_names_service(const char *key);
 /* The text of that key, cut to size; false: there is none. */

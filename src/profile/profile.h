@@ -148,7 +148,7 @@ struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
 	strid name;
-	strid labels; /* other labels of its samples in a pprof (labels.h) */
+	strid labels; /* other labels of its samples (labels.h): of a pprof, or of their span */
 };
 
 /* A place in code. Lines (innermost inlined function first, the physical function last) are the

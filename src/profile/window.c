@@ -314,10 +314,10 @@ static int read_thread(struct reader *r, const void *item, uint32_t *ret)
 {
 	struct profile_thread v = *(const struct profile_thread *)item;
 
-	if (!map_string(r, &v.name) || !map_row(r, SECTION_PROCESSES, &v.process))
+	if (!map_string(r, &v.name) || !map_string(r, &v.labels) ||
+	    !map_row(r, SECTION_PROCESSES, &v.process))
 		return -EBADMSG;
-	*ret = v.process == PROFILE_NONE ? PROFILE_NONE
-					 : profile_add_thread(r->p, v.process, v.tid, v.name);
+	*ret = v.process == PROFILE_NONE ? PROFILE_NONE : profile_add_labelled_thread(r->p, &v);
 	return 0;
 }
 
