@@ -191,6 +191,15 @@ int32_t otlp_put_location(struct otlp_dictionary *d, const struct otlp_location 
 	return put_message(d, OTLP_TABLE_LOCATION, &pb.base);
 }
 
+int32_t otlp_put_link(struct otlp_dictionary *d, const uint8_t *trace, const uint8_t *span)
+{
+	PB(Link) pb = OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__LINK__INIT;
+
+	pb.trace_id = (ProtobufCBinaryData){16, (uint8_t *)(uintptr_t)trace};
+	pb.span_id = (ProtobufCBinaryData){8, (uint8_t *)(uintptr_t)span};
+	return put_message(d, OTLP_TABLE_LINK, &pb.base);
+}
+
 int32_t otlp_put_stack(struct otlp_dictionary *d, const int32_t *locations, size_t n)
 {
 	PB(Stack) pb = OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__STACK__INIT;

@@ -89,6 +89,8 @@ int32_t otlp_put_attribute_int(struct otlp_dictionary *d, const char *key, int64
 int32_t otlp_put_mapping(struct otlp_dictionary *d, const struct otlp_mapping *m);
 int32_t otlp_put_function(struct otlp_dictionary *d, const struct otlp_function *f);
 int32_t otlp_put_location(struct otlp_dictionary *d, const struct otlp_location *l);
+/* trace: 16 bytes, span: 8. */
+int32_t otlp_put_link(struct otlp_dictionary *d, const uint8_t *trace, const uint8_t *span);
 /* Leaf first. */
 int32_t otlp_put_stack(struct otlp_dictionary *d, const int32_t *locations, size_t n);
 

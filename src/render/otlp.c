@@ -26,6 +26,7 @@
 #include <sys/random.h>
 
 #include "proto/otlp-profiles.pb-c.h"
+#include "src/profile/labels.h"
 #include "src/render/otlp-internal.h"
 #include "util/clock.h"
 
@@ -38,8 +39,8 @@
 #define DEFAULT_MAX_SAMPLES 16000u
 
 /* Upper bounds for parts that are not encoded yet: a Sample without its timestamps (tags, lengths,
- * a stack, three attributes, a value) and a Profile's own fields and envelopes. */
-#define SAMPLE_BYTES  64
+ * a stack, three attributes, a link, a value) and a Profile's own fields and envelopes. */
+#define SAMPLE_BYTES  72
 #define PROFILE_BYTES 640
 #define PREFIX_BYTES  11 /* tag and length of a message */
 
@@ -48,7 +49,7 @@
 
 struct sample_slot {
 	uint32_t profile; /* number of the Profile: slots of earlier ones do not match */
-	int32_t stack, tid, name, cpu;
+	int32_t stack, tid, name, cpu, link;
 	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
 	int64_t value;
 };
@@ -68,7 +69,7 @@ struct otlp {
 	uint64_t start_unix_ns, end_unix_ns;
 
 	struct otlp_frames frames;
-	struct otlp_memo *tids, *names; /* by thread */
+	struct otlp_memo *tids, *names, *links; /* by thread */
 	struct otlp_memo cpus[CPU_MEMO];
 
 	/* The payload */
@@ -132,6 +133,23 @@ static int32_t put_thread(struct otlp *o, uint32_t thread, int32_t *ret_name)
 	return tid;
 }
 
+/* The span that the samples of this row were in; 0: none. */
+static int32_t put_link(struct otlp *o, uint32_t thread)
+{
+	const char *labels = profile_text(o->p, o->p->threads.items[thread].labels);
+	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
+	int32_t index;
+
+	if (!*labels)
+		return 0;
+	if (!otlp_memo_get(&o->frames, &o->links[thread], &index))
+		index = otlp_memo_set(&o->frames, &o->links[thread],
+				      label_link(labels, trace, span)
+					      ? otlp_put_link(&o->frames.dictionary, trace, span)
+					      : 0);
+	return index;
+}
+
 static int32_t put_cpu(struct otlp *o, uint32_t cpu)
 {
 	int32_t index;
@@ -148,7 +166,7 @@ static int find_slot(struct otlp *o, const struct sample_slot *key, struct sampl
 	uint64_t hash =
 		hash_combine(hash_combine((uint64_t)key->profile << 32 | (uint32_t)key->stack,
 					  (uint64_t)(uint32_t)key->tid << 32 | (uint32_t)key->name),
-			     (uint32_t)key->cpu);
+			     (uint64_t)(uint32_t)key->cpu << 32 | (uint32_t)key->link);
 	uint32_t slot = hash_index_first(&o->slot_index, hash), row;
 	struct sample_slot *s;
 
@@ -158,7 +176,7 @@ static int find_slot(struct otlp *o, const struct sample_slot *key, struct sampl
 		 */
 		if (hash_index_match(&o->slot_index, slot, hash) && row < o->slots.n &&
 		    s->profile == key->profile && s->stack == key->stack && s->tid == key->tid &&
-		    s->name == key->name && s->cpu == key->cpu) {
+		    s->name == key->name && s->cpu == key->cpu && s->link == key->link) {
 			*ret = s;
 			return 0;
 		}
@@ -200,6 +218,7 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 	key.stack = otlp_put_profile_stack(&o->frames, sample->stack, o->max_frames);
 	key.tid = put_thread(o, sample->thread, &key.name);
 	key.cpu = put_cpu(o, sample->cpu);
+	key.link = put_link(o, sample->thread);
 	if (!otlp_dictionary_ok(&o->frames.dictionary))
 		return -ENOMEM;
 	r = find_slot(o, &key, &slot);
@@ -228,7 +247,9 @@ static int compare_slots(const void *a, const void *b)
 		return x->tid < y->tid ? -1 : 1;
 	if (x->name != y->name)
 		return x->name < y->name ? -1 : 1;
-	return (x->cpu > y->cpu) - (x->cpu < y->cpu);
+	if (x->cpu != y->cpu)
+		return x->cpu < y->cpu ? -1 : 1;
+	return (x->link > y->link) - (x->link < y->link);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -266,6 +287,7 @@ static int write_samples(struct otlp *o)
 		PB(Sample) pb = PB_INIT(SAMPLE);
 
 		pb.stack_index = s->stack;
+		pb.link_index = s->link;
 		pb.attribute_indices = attributes;
 		pb.n_attribute_indices = s->name ? 3 : 2;
 		if (o->order.types[o->type].aggregated) {
@@ -599,7 +621,8 @@ static int otlp_init(struct otlp *o, const struct profile *p)
 	o->slots.max = o->stamps.max = o->scratch.max = UINT32_MAX - 1;
 	o->tids = calloc((size_t)p->threads.n + 1, sizeof(*o->tids));
 	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
-	if (r == 0 && (!o->tids || !o->names))
+	o->links = calloc((size_t)p->threads.n + 1, sizeof(*o->links));
+	if (r == 0 && (!o->tids || !o->names || !o->links))
 		r = -ENOMEM;
 	return r < 0 ? r : otlp_order_init(&o->order, p, o->facts);
 }
@@ -609,6 +632,7 @@ static void otlp_deinit(struct otlp *o)
 	otlp_frames_deinit(&o->frames);
 	free(o->tids);
 	free(o->names);
+	free(o->links);
 	otlp_order_deinit(&o->order);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
