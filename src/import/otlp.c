@@ -382,12 +382,43 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 	return r;
 }
 
+static void keep_id(struct otlp_file *o, const char *key, const struct span *id, FILE **out,
+		    char **text, size_t *n)
+{
+	static const char digits[] = "0123456789abcdef";
+	char hex[2 * LABEL_TRACE_BYTES + 1] = "";
+
+	for (size_t i = 0; i < id->n; i++) {
+		hex[2 * i] = digits[id->bytes[i] >> 4];
+		hex[2 * i + 1] = digits[id->bytes[i] & 15];
+	}
+	import_keep_label(out, &(struct label){.key = key, .text = hex, .unit = ""}, text, n);
+}
+
+/* The labels for the span that a sample was in; "": none. */
+static strid link_labels(struct otlp_file *o, uint64_t index)
+{
+	const struct span *link = index ? row(o, T_LINK, index) : NULL;
+	const struct span trace = link ? bytes_of(link, 1) : (struct span){NULL, 0};
+	const struct span span = link ? bytes_of(link, 2) : (struct span){NULL, 0};
+	_cleanup_free_ char *text = NULL;
+	FILE *out = NULL;
+	size_t n;
+
+	if (trace.n != LABEL_TRACE_BYTES || span.n != LABEL_SPAN_BYTES)
+		return STRID_EMPTY;
+	keep_id(o, LABEL_TRACE, &trace, &out, &text, &n);
+	keep_id(o, LABEL_SPAN, &span, &out, &text, &n);
+	return out && fclose(out) == 0 ? strtab_put(&o->im->p->strings, text) : STRID_EMPTY;
+}
+
 static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t time)
 {
 	struct sample_facts facts = {0};
 	struct profile *p = o->im->p;
 	const struct span *stack = row(o, T_STACK, number_of(sample, 1));
-	uint32_t process, thread;
+	struct profile_thread thread;
+	uint32_t process;
 	int r;
 
 	import_begin_stack(o->im);
@@ -403,9 +434,14 @@ static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t 
 	process = profile_add_process(p, &o->process);
 	if (process == PROFILE_NONE)
 		return -ENOMEM;
-	thread = profile_add_thread(p, process, (uint32_t)facts.tid,
-				    strtab_put(&p->strings, facts.thread ? facts.thread : ""));
-	return add_samples(o, sample, thread, (uint32_t)facts.cpu, time);
+	thread = (struct profile_thread){
+		.process = process,
+		.tid = (uint32_t)facts.tid,
+		.name = strtab_put(&p->strings, facts.thread ? facts.thread : ""),
+		.labels = link_labels(o, number_of(sample, 3)),
+	};
+	return add_samples(o, sample, profile_add_labelled_thread(p, &thread), (uint32_t)facts.cpu,
+			   time);
 }
 
 static strid keep(struct otlp_file *o, const char *text)
