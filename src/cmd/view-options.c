@@ -24,6 +24,8 @@ enum {
 	OPT_TOP,
 	OPT_LIMIT,
 	OPT_SYMBOL,
+	OPT_TRACE,
+	OPT_SPAN,
 	OPT_CHILDREN,
 	OPT_NO_CHILDREN,
 	OPT_LAST,
@@ -82,7 +84,7 @@ enum {
 static const struct option_spec convert_options[] = {OUTPUT_OPTIONS, EVENT_OPTION, NAMING_OPTIONS};
 static const struct option_spec report_options[] = {
 	{'s', "sort", "KEY[,KEY...]",
-	 "columns: comm, container, unit, service, thread, module, symbol, line; default "
+	 "columns: comm, container, unit, service, thread, span, module, symbol, line; default "
 	 "comm,module,symbol",
 	 OPT_SORT},
 	{'S', "symbol", "REGEX", "only functions that match", OPT_SYMBOL},
@@ -90,6 +92,8 @@ static const struct option_spec report_options[] = {
 	{0, "container", "GLOB", "only samples of containers whose id or name matches",
 	 TEXT(container)},
 	{0, "service", "GLOB", "only samples of services with that name", TEXT(service)},
+	{0, "trace", "ID", "only samples of that trace, 32 hexadecimal digits", OPT_TRACE},
+	{0, "span", "ID", "only samples of that span, 16 hexadecimal digits", OPT_SPAN},
 	{0, "callers", NULL,
 	 "a tree of the callers of --symbol's functions (without it: of the first rows)",
 	 REPORT_FLAG(callers)},
@@ -198,7 +202,7 @@ static int parse_keys(struct view *v, const char *value)
 			return options_complain(
 				v->command, "--sort", word,
 				"unknown key; the keys are comm, container, unit, service, "
-				"thread, module, symbol, line");
+				"thread, span, module, symbol, line");
 		for (uint32_t i = 0; i < o->n_keys; i++)
 			if (o->keys[i] == key)
 				return options_complain(v->command, "--sort", value,
@@ -234,6 +238,15 @@ static int check_expression(const struct view *v, const char *value)
 	return options_complain(v->command, "--symbol", value, why);
 }
 
+static int check_id(const struct view *v, const char *option, const char *value, size_t n)
+{
+	return strlen(value) == n && strspn(value, "0123456789abcdefABCDEF") == n
+		       ? 0
+		       : options_complain(v->command, option, value,
+					  n == 32 ? "32 hexadecimal digits"
+						  : "16 hexadecimal digits");
+}
+
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct view *v = ctx;
@@ -259,6 +272,12 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_SYMBOL:
 		v->symbol = value;
 		return check_expression(v, value);
+	case OPT_TRACE:
+		v->trace = value;
+		return check_id(v, "--trace", value, 32);
+	case OPT_SPAN:
+		v->span = value;
+		return check_id(v, "--span", value, 16);
 	case OPT_CHILDREN:
 		o->by_total = true;
 		o->no_total = false;

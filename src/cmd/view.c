@@ -133,6 +133,10 @@ static int on_setup(void *ctx, struct peer_id who, int control, int status_fd)
 	if (r == 0)
 		r = setup_send_text(control, TEXT_SERVICE, v->service, -1);
 	if (r == 0)
+		r = setup_send_text(control, TEXT_TRACE, v->trace, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_SPAN, v->span, -1);
+	if (r == 0)
 		r = setup_send_text(control, TEXT_EVENT, v->event, -1);
 	if (r == 0 && v->setup.view != VIEW_CONVERT)
 		r = setup_send_text(control, TEXT_SUMMARY, "the table", v->table_fd);

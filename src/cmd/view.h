@@ -14,7 +14,7 @@ struct supervisor;
 struct view {
 	const struct command *command;
 	struct setup_symbolizer setup;
-	const char *symbol, *comm, *container, *service, *event, *store;
+	const char *symbol, *comm, *container, *service, *trace, *span, *event, *store;
 	int table_fd; /* where the table goes */
 	uint64_t last_ns;
 	char store_label[256];

@@ -130,6 +130,8 @@ enum text_kind {
 	TEXT_COMM,	    /* of a report: glob for processes */
 	TEXT_CONTAINER,	    /* of a report: glob for container ids and names */
 	TEXT_SERVICE,	    /* of a report: glob for services */
+	TEXT_TRACE,	    /* of a report: a trace's id */
+	TEXT_SPAN,	    /* of a report: a span's id */
 	TEXT_EVENT,	    /* of a recorded file: which of its events */
 	TEXT_EXPORT_NAME,   /* begins the next destination */
 	TEXT_EXPORT_ENDPOINT,

@@ -67,6 +67,7 @@ enum render_report_key {
 	REPORT_UNIT,
 	REPORT_SERVICE,
 	REPORT_THREAD,
+	REPORT_SPAN,
 	REPORT_MODULE,
 	REPORT_SYMBOL,
 	REPORT_LINE,
@@ -85,12 +86,13 @@ struct render_report_options {
 	bool no_total; /* no column for the total */
 	bool csv;      /* tab-separated values */
 	bool color;
-	bool confidence;       /* with the 95% intervals of the shares */
-	uint32_t width;	       /* columns of the terminal; 0: no terminal, cut nothing */
-	const char *symbol;    /* extended regular expression; NULL or "": every function */
-	const char *comm;      /* glob; NULL or "": every process */
-	const char *container; /* glob for ids, whole or as shown; NULL or "": everything */
-	const char *service;   /* glob; NULL or "": every service */
+	bool confidence;	  /* with the 95% intervals of the shares */
+	uint32_t width;		  /* columns of the terminal; 0: no terminal, cut nothing */
+	const char *symbol;	  /* extended regular expression; NULL or "": every function */
+	const char *comm;	  /* glob; NULL or "": every process */
+	const char *container;	  /* glob for ids, whole or as shown; NULL or "": everything */
+	const char *service;	  /* glob; NULL or "": every service */
+	const char *trace, *span; /* ids in hexadecimal digits; NULL or "": all */
 };
 /* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,

@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "src/profile/labels.h"
 #include "src/render/frame.h"
 #include "src/render/report-internal.h"
 #include "src/render/waits.h"
@@ -26,6 +28,7 @@ static const struct {
 	[REPORT_UNIT] = {"unit", "UNIT", true},
 	[REPORT_SERVICE] = {"service", "SERVICE", true},
 	[REPORT_THREAD] = {"thread", "THREAD", true},
+	[REPORT_SPAN] = {"span", "SPAN", true},
 	[REPORT_MODULE] = {"module", "MODULE", false},
 	[REPORT_SYMBOL] = {"symbol", "SYMBOL", false},
 	[REPORT_LINE] = {"line", "LINE", false},
@@ -70,6 +73,9 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 		break;
 	case REPORT_SERVICE:
 		(void)frame_service_name(p, t->process, buf, size);
+		break;
+	case REPORT_SPAN:
+		(void)label_find(profile_text(p, t->labels), LABEL_SPAN, buf, size);
 		break;
 	default:
 		(void)text_clean(buf, size - 16, profile_text(p, t->name), SIZE_MAX);
@@ -168,6 +174,15 @@ static const uint32_t *places_of(struct report *r, uint32_t frame, uint32_t *ret
 	return r->places.items + have->first;
 }
 
+/* Ids are the same in capital letters. */
+static bool has_label(const char *labels, const char *key, const char *id)
+{
+	char text[64];
+
+	return !id || !*id ||
+	       (label_find(labels, key, text, sizeof(text)) && strcasecmp(text, id) == 0);
+}
+
 bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
 {
 	uint32_t process = r->p->threads.items[row->thread].process;
@@ -175,8 +190,12 @@ bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
 	const char *id = profile_text(r->p, proc->container_id);
 	const char *name = profile_text(r->p, proc->container_name);
 	const char *comm = r->o->comm, *container = r->o->container, *service = r->o->service;
+	const char *labels = profile_text(r->p, r->p->threads.items[row->thread].labels);
 	char text[256];
 
+	if (!has_label(labels, LABEL_TRACE, r->o->trace) ||
+	    !has_label(labels, LABEL_SPAN, r->o->span))
+		return false;
 	(void)frame_process_name(r->p, process, text, sizeof(text));
 	if (comm && *comm && fnmatch(comm, text, 0) != 0)
 		return false;

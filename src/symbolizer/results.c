@@ -140,6 +140,8 @@ int symbolizer_view_files(struct symbolizer *s)
 	s->setup.report.comm = s->viewer.comm;
 	s->setup.report.container = s->viewer.container;
 	s->setup.report.service = s->viewer.service;
+	s->setup.report.trace = s->viewer.trace;
+	s->setup.report.span = s->viewer.span;
 	return r;
 }
 

@@ -27,6 +27,8 @@ void viewer_deinit(struct viewer *v)
 	free(v->comm);
 	free(v->container);
 	free(v->service);
+	free(v->trace);
+	free(v->span);
 	free(v->event);
 	free(v->sum);
 	import_facts_deinit(&v->facts);
@@ -51,6 +53,10 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 		return text_set(&v->container, text);
 	case TEXT_SERVICE:
 		return text_set(&v->service, text);
+	case TEXT_TRACE:
+		return text_set(&v->trace, text);
+	case TEXT_SPAN:
+		return text_set(&v->span, text);
 	case TEXT_EVENT:
 		return text_set(&v->event, text);
 	default:

@@ -13,7 +13,7 @@ struct viewer {
 		int fd;
 	} inputs[VIEW_MAX_INPUTS];
 	uint32_t n;
-	char *symbol, *comm, *container, *service, *event;
+	char *symbol, *comm, *container, *service, *trace, *span, *event;
 	char *sum; /* how the files were added up; NULL: as they are */
 	struct import_facts facts;
 	/* VIEW_DIFF */
