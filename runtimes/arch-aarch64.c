@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of HotSpot on aarch64 are not known yet: nothing here is called. */
+#include <elf.h>
+
 #include "runtimes/arch.h"
 
 const bool arch_has_hotspot = false;
@@ -97,4 +99,31 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 		return false;
 	*ret = (int64_t)at + distance * 4;
 	return true;
+}
+
+const uint64_t arch_thread_vector = 0;
+
+enum arch_thread_relocation arch_thread_relocation(uint32_t type)
+{
+	return type == R_AARCH64_TLS_TPREL    ? ARCH_THREAD_OFFSET
+	       : type == R_AARCH64_TLS_DTPMOD ? ARCH_THREAD_MODULE
+	       : type == R_AARCH64_TLSDESC    ? ARCH_THREAD_DESCRIPTOR
+					      : ARCH_THREAD_NONE;
+}
+
+/* They are behind it. */
+bool arch_is_thread_offset(int64_t offset)
+{
+	return offset >= 16 && offset < (INT64_C(1) << 32);
+}
+
+int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value)
+{
+	return (int64_t)((16 + align - 1) / align * align + value);
+}
+
+/* Its struct is in front of the thread pointer, and its size is another in each version. */
+uint64_t arch_thread_of_list(uint64_t robust_list)
+{
+	return 0;
 }

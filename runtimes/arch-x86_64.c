@@ -5,6 +5,8 @@
  * A method saves rbp behind its return address: push rbp; sub rsp, N; or sub rsp, N first, and then
  * a move. It leaves by add rsp, N; pop rbp; a poll; ret.
  */
+#include <elf.h>
+
 #include "runtimes/arch.h"
 
 const bool arch_has_hotspot = true;
@@ -261,4 +263,30 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 	memcpy(&distance, code + at + opcode, sizeof(distance));
 	*ret = (int64_t)(at + opcode + 4) + distance;
 	return true;
+}
+
+const uint64_t arch_thread_vector = 8;
+
+enum arch_thread_relocation arch_thread_relocation(uint32_t type)
+{
+	return type == R_X86_64_TPOFF64	   ? ARCH_THREAD_OFFSET
+	       : type == R_X86_64_DTPMOD64 ? ARCH_THREAD_MODULE
+	       : type == R_X86_64_TLSDESC  ? ARCH_THREAD_DESCRIPTOR
+					   : ARCH_THREAD_NONE;
+}
+
+/* They are in front of it. */
+bool arch_is_thread_offset(int64_t offset)
+{
+	return offset < 0 && offset > -(INT64_C(1) << 32);
+}
+
+int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value)
+{
+	return (int64_t)(value - (bytes + align - 1) / align * align);
+}
+
+uint64_t arch_thread_of_list(uint64_t robust_list)
+{
+	return robust_list - 0x2e0;
 }

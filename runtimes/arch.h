@@ -35,6 +35,22 @@ bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret);
 /* The address of the variable that a function does nothing but return; 0: it does something else.
  */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function);
+/* What the loader writes for a variable of each thread. */
+enum arch_thread_relocation {
+	ARCH_THREAD_NONE,
+	ARCH_THREAD_OFFSET,	/* its distance from the thread pointer */
+	ARCH_THREAD_MODULE,	/* the number of its module */
+	ARCH_THREAD_DESCRIPTOR, /* a function and its argument */
+};
+enum arch_thread_relocation arch_thread_relocation(uint32_t type);
+/* Can it be the distance of a variable from the thread pointer? */
+bool arch_is_thread_offset(int64_t offset);
+/* That of a variable of the program itself, at value of its block. */
+int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value);
+/* Where the thread pointer is of the glibc thread with that list of robust locks; 0: not known. */
+uint64_t arch_thread_of_list(uint64_t robust_list);
+/* Behind the thread pointer: the address of the vector of blocks. */
+extern const uint64_t arch_thread_vector;
 /*
  * The distance from code to where the instruction at code + at jumps to, n bytes behind; false: it
  * is no jump, or one that is not written with a distance of 4 bytes. `at` may be in the middle of

@@ -31,6 +31,10 @@ static bool read_segments(struct image *i, const Elf64_Ehdr *e, Elf64_Phdr *ret_
 			*ret_dynamic = p;
 		if (p.p_type == PT_GNU_EH_FRAME)
 			i->frame_table = p.p_vaddr;
+		if (p.p_type == PT_TLS) {
+			i->thread_bytes = p.p_memsz;
+			i->thread_align = p.p_align ? p.p_align : 1;
+		}
 		if (p.p_type != PT_LOAD)
 			continue;
 		if (p.p_offset == 0)
@@ -55,6 +59,44 @@ static uint64_t relocated(const struct image *i, uint64_t value)
 	return value >= i->start && value < i->end ? value : value + i->bias;
 }
 
+static void take_dynamic(struct image *i, const Elf64_Dyn *d)
+{
+	switch (d->d_tag) {
+	case DT_SYMTAB:
+		i->symbols = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_STRTAB:
+		i->strings = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_STRSZ:
+		i->n_strings = d->d_un.d_val;
+		break;
+	case DT_GNU_HASH:
+		i->gnu_hash = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_HASH:
+		i->hash = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_RELA:
+		i->relocations = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_RELASZ:
+		i->n_relocations = d->d_un.d_val;
+		break;
+	case DT_JMPREL:
+		i->plt_relocations = relocated(i, d->d_un.d_ptr);
+		break;
+	case DT_PLTRELSZ:
+		i->n_plt_relocations = d->d_un.d_val;
+		break;
+	case DT_DEBUG: /* the loader gives it to the program alone */
+		i->is_program = true;
+		break;
+	default:
+		break;
+	}
+}
+
 bool image_open(struct image *ret, struct memory *memory, uint64_t base)
 {
 	struct image i = {.memory = memory, .base = base};
@@ -70,16 +112,7 @@ bool image_open(struct image *ret, struct memory *memory, uint64_t base)
 		if (!memory_read(memory, i.bias + dynamic.p_vaddr + k * sizeof(d), &d, sizeof(d)) ||
 		    d.d_tag == DT_NULL)
 			break;
-		if (d.d_tag == DT_SYMTAB)
-			i.symbols = relocated(&i, d.d_un.d_ptr);
-		else if (d.d_tag == DT_STRTAB)
-			i.strings = relocated(&i, d.d_un.d_ptr);
-		else if (d.d_tag == DT_STRSZ)
-			i.n_strings = d.d_un.d_val;
-		else if (d.d_tag == DT_GNU_HASH)
-			i.gnu_hash = relocated(&i, d.d_un.d_ptr);
-		else if (d.d_tag == DT_HASH)
-			i.hash = relocated(&i, d.d_un.d_ptr);
+		take_dynamic(&i, &d);
 	}
 	if (!i.symbols || !i.strings || (!i.gnu_hash && !i.hash))
 		return false;
@@ -156,6 +189,23 @@ static bool find_by_hash(const struct image *i, const char *name, Elf64_Sym *ret
 static bool find_symbol(const struct image *i, const char *name, Elf64_Sym *ret)
 {
 	return i->gnu_hash ? find_by_gnu_hash(i, name, ret) : find_by_hash(i, name, ret);
+}
+
+bool image_symbol_is(const struct image *i, uint32_t index, const char *name)
+{
+	Elf64_Sym s;
+
+	return is_symbol(i, index, name, &s);
+}
+
+bool image_thread_symbol(const struct image *i, const char *name, uint64_t *ret)
+{
+	Elf64_Sym s;
+
+	if (!find_symbol(i, name, &s) || ELF64_ST_TYPE(s.st_info) != STT_TLS)
+		return false;
+	*ret = s.st_value;
+	return true;
 }
 
 uint64_t image_symbol(const struct image *i, const char *name)

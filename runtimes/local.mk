@@ -27,6 +27,8 @@ RUNTIMES_SOURCES = \
 	runtimes/stack.h \
 	runtimes/stepper.c \
 	runtimes/stepper.h \
+	runtimes/thread-variable.c \
+	runtimes/thread-variable.h \
 	runtimes/v8-bytecode.c \
 	runtimes/v8-code.c \
 	runtimes/v8-function.c \

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+#include <errno.h>
+
+#include "runtimes/arch.h"
+#include "runtimes/thread-variable.h"
+
+enum {
+	MAX_RELOCATIONS = 1 << 17,
+	CHUNK = 128, /* read at a time */
+};
+#define UNRESOLVED 4096 /* less is no address */
+
+/* Does it concern the variable of that name, at value in its module? */
+static bool is_of_variable(const struct image *i, const Elf64_Rela *r, const char *name,
+			   uint64_t value)
+{
+	uint32_t symbol = (uint32_t)ELF64_R_SYM(r->r_info);
+
+	if (symbol)
+		return image_symbol_is(i, symbol, name);
+	/* The linker bound it in the library; the number of the module is the same for all. */
+	return (uint64_t)r->r_addend == value ||
+	       arch_thread_relocation((uint32_t)ELF64_R_TYPE(r->r_info)) == ARCH_THREAD_MODULE;
+}
+
+/* A descriptor's argument is the offset itself, or where module and offset are. */
+static int read_descriptor(struct memory *m, uint64_t at, struct thread_variable *ret)
+{
+	int64_t argument = (int64_t)memory_u64(m, at + 8);
+	uint64_t index[2];
+
+	if (arch_is_thread_offset(argument)) {
+		*ret = (struct thread_variable){0, argument};
+		return 1;
+	}
+	if (argument < UNRESOLVED || !memory_read(m, (uint64_t)argument, index, sizeof(index)))
+		return -EAGAIN;
+	*ret = (struct thread_variable){index[0], (int64_t)index[1]};
+	return ret->module ? 1 : -EAGAIN;
+}
+
+/* What the loader wrote for a relocation; 0: it is of another kind. */
+static int read_place(const struct image *i, const Elf64_Rela *r, uint64_t value,
+		      struct thread_variable *ret)
+{
+	uint64_t at = i->bias + r->r_offset, word = memory_u64(i->memory, at);
+
+	switch (arch_thread_relocation((uint32_t)ELF64_R_TYPE(r->r_info))) {
+	case ARCH_THREAD_OFFSET:
+		*ret = (struct thread_variable){0, (int64_t)word};
+		return arch_is_thread_offset((int64_t)word) ? 1 : -EAGAIN;
+	case ARCH_THREAD_MODULE:
+		*ret = (struct thread_variable){word, (int64_t)value};
+		return word && word < UNRESOLVED ? 1 : -EAGAIN;
+	case ARCH_THREAD_DESCRIPTOR:
+		return read_descriptor(i->memory, at, ret);
+	case ARCH_THREAD_NONE:
+		break;
+	}
+	return 0;
+}
+
+static int find_among(const struct image *i, uint64_t table, uint64_t bytes, const char *name,
+		      uint64_t value, struct thread_variable *ret)
+{
+	uint64_t n = bytes / sizeof(Elf64_Rela);
+	Elf64_Rela relocations[CHUNK];
+
+	for (uint64_t at = 0; table && at < n && at < MAX_RELOCATIONS; at += CHUNK) {
+		uint64_t count = n - at < CHUNK ? n - at : CHUNK;
+
+		if (!memory_read(i->memory, table + at * sizeof(relocations[0]), relocations,
+				 count * sizeof(relocations[0])))
+			return 0;
+		for (uint64_t k = 0; k < count; k++) {
+			uint32_t type = (uint32_t)ELF64_R_TYPE(relocations[k].r_info);
+			int r;
+
+			if (arch_thread_relocation(type) == ARCH_THREAD_NONE ||
+			    !is_of_variable(i, &relocations[k], name, value))
+				continue;
+			r = read_place(i, &relocations[k], value, ret);
+			if (r != 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+int thread_variable_find(const struct image *i, const char *name, struct thread_variable *ret)
+{
+	uint64_t value;
+	int r;
+
+	if (!image_thread_symbol(i, name, &value))
+		return 0;
+	r = find_among(i, i->relocations, i->n_relocations, name, value, ret);
+	if (r == 0)
+		r = find_among(i, i->plt_relocations, i->n_plt_relocations, name, value, ret);
+	if (r != 0 || !i->is_program)
+		return r;
+	/* The linker knew its place. */
+	*ret = (struct thread_variable){
+		0, arch_program_offset(i->thread_bytes, i->thread_align, value)};
+	return 1;
+}
+
+uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v, uint64_t thread)
+{
+	uint64_t vector, n, block;
+
+	if (!v->module)
+		return thread + (uint64_t)v->offset;
+	vector = memory_u64(m, thread + arch_thread_vector);
+	n = vector ? memory_u64(m, vector - 16) : 0;
+	if (v->module > n)
+		return 0;
+	block = memory_u64(m, vector + 16 * v->module);
+	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
+}
+
+uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid)
+{
+	uint64_t thread = robust_list ? arch_thread_of_list(robust_list) : 0;
+	uint32_t number;
+
+	return thread && arch_thread_number(m, thread, &number) && number == own_tid ? thread : 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Where a thread has an exported variable of its own (TLS), as the loader has laid it out: at a
+ * distance from the thread pointer, or in the block of a module that the thread's vector has.
+ */
+#include "runtimes/image.h"
+
+struct thread_variable {
+	uint64_t module; /* 0: at offset from the thread pointer */
+	int64_t offset;
+};
+
+/* 1: *ret is where; 0: the image has no such variable; -EAGAIN: the loader is not that far. */
+int thread_variable_find(const struct image *image, const char *name, struct thread_variable *ret);
+/* The variable's address in the thread with that thread pointer; 0: it has none (yet). */
+uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
+				 uint64_t thread);
+
+/*
+ * The thread pointer of the thread of that number in its own pid namespace, from the address of its
+ * list of robust locks; 0: that is not where glibc has it.
+ */
+uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid);
