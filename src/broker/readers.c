@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/broker/internal.h"
@@ -53,6 +54,9 @@ static int send_client(const struct broker_client *c, int control)
 	m.client.image = c->image;
 	m.client.major = c->major;
 	m.client.minor = c->minor;
+	m.client.context_module = c->context_module;
+	m.client.context_offset = c->context_offset;
+	m.client.has_context = c->has_context;
 	return message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
 }
 
@@ -118,6 +122,9 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 		.image = from->client.image,
 		.major = from->client.major,
 		.minor = from->client.minor,
+		.context_module = from->client.context_module,
+		.context_offset = from->client.context_offset,
+		.has_context = from->client.has_context,
 	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
@@ -182,6 +189,15 @@ void broker_remove_client(struct broker *b, uint32_t pid)
 	b->readers.idle_since_ns = clock_monotonic_ns();
 }
 
+/* Thread pointers are found by it: glibc keeps it in the struct of the thread. */
+static uint64_t robust_list_of(uint32_t tid)
+{
+	void *head = NULL;
+	size_t size = 0;
+
+	return syscall(SYS_get_robust_list, (int)tid, &head, &size) == 0 ? (uintptr_t)head : 0;
+}
+
 void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
 {
 	struct message m = {.type = MESSAGE_THREAD};
@@ -189,6 +205,7 @@ void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
 	m.client.pid = tid;
 	if (tid == 0 || tid > INT32_MAX || opener_own_pid(tid, &m.client.own_pid) < 0)
 		m.client.own_pid = 0;
+	m.client.robust_list = m.client.own_pid ? robust_list_of(tid) : 0;
 	(void)supervisor_try_send(b->supervisor, who, &m);
 }
 

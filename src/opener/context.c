@@ -94,7 +94,7 @@ static size_t read_environment(int dir, char *text)
 /* ---- The process context ---- */
 
 /* "START-END rw-p OFFSET DEVICE INODE   NAME", of that name and not of code. */
-static bool is_context(const char *line, size_t n, void *ctx)
+bool opener_is_context(const char *line, size_t n, void *ctx)
 {
 	static const char *const names[] = {"/memfd:OTEL_CTX", "[anon:OTEL_CTX]",
 					    "[anon_shmem:OTEL_CTX]"};
@@ -150,7 +150,7 @@ static int find_context(int dir, int memory, uint64_t known_ns, uint8_t *payload
 
 	if (maps < 0)
 		return -errno;
-	r = opener_find_line(maps, is_context, &address);
+	r = opener_find_line(maps, opener_is_context, &address);
 	if (r < 0)
 		return r;
 	r = -EAGAIN;

@@ -15,6 +15,9 @@ int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size);
  * -errno.
  */
 int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *ctx), void *ctx);
+/* Is a line of maps (n characters) the mapping of a process context? ctx: uint64_t, set to its
+ * address. */
+bool opener_is_context(const char *line, size_t n, void *ctx);
 /* Really opens the file of an O_PATH descriptor, once it is known to be harmless. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
 /* O_PATH descriptor of path inside root, or -errno. resolve: RESOLVE_IN_ROOT and others of

@@ -81,12 +81,15 @@ static bool has_table(const char *line, size_t n, uint64_t table)
 	return n > n_name && memcmp(line + n - n_name, name, n_name) == 0;
 }
 
-/* What is looked for: a runtime's library (table 0), or the allocation library with its table. */
+/* What is looked for: a runtime's library or a process context (table 0), or the allocation library
+ * with its table. */
 static bool is_library(const char *line, size_t n, void *ctx)
 {
 	const uint64_t *table = ctx;
+	uint64_t address;
 
-	return *table ? has_table(line, n, *table) : is_runtime(line, n);
+	return *table ? has_table(line, n, *table)
+		      : is_runtime(line, n) || opener_is_context(line, n, &address);
 }
 
 /* In text of maps: whole lines of it. *left is what is left of it, and moved to its beginning. */

@@ -11,6 +11,7 @@ enum frame_record_type {
 	FRAME_RECORD_FORGET,   /* all texts: numbers begin anew */
 	FRAME_RECORD_CODE,     /* where a process has the interpreter's evaluation function */
 	FRAME_RECORD_STACK,    /* one sample's */
+	FRAME_RECORD_CONTEXT,  /* one sample's, before its stack: what its thread says of itself */
 };
 
 enum frame_record_result {
@@ -36,6 +37,15 @@ struct frame_record_code {
 	} ranges[FRAME_RECORD_MAX_RANGES];
 };
 
+/* A thread context as OTEP 4947 lays it out: the ids, and keys with texts. */
+enum { THREAD_CONTEXT_HEAD_BYTES = 28, THREAD_CONTEXT_MAX_BYTES = 640 };
+struct frame_record_context {
+	uint32_t type, n;
+	uint64_t time_ns;
+	uint32_t pid, tid;
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES]; /* n of them are there */
+};
+
 struct frame_record_stack {
 	uint32_t type, result; /* enum frame_record_result */
 	uint64_t time_ns;
@@ -43,6 +53,6 @@ struct frame_record_stack {
 	struct frame_record_frame {
 		uint32_t function, file; /* numbers of texts; 0: none */
 		uint32_t line, start_line;
-		uint64_t address; /* of its own; bit 0: the native call begins with it */
+		uint64_t address;	   /* of its own; bit 0: the native call begins with it */
 	} frames[FRAME_RECORD_MAX_FRAMES]; /* n of them are there, innermost first */
 };

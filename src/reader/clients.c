@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtimes/cpython.h"
+#include "runtimes/thread-variable.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
 #include "src/reader/own-tids.h"
@@ -15,8 +16,9 @@
 #include "util/log.h"
 
 /* Of one walk: of a deep stack that was never seen. What is learned is kept. */
-#define MAX_READS 1500
-#define MAX_BYTES (UINT64_C(1) << 20)
+#define MAX_READS	  1500
+#define MAX_BYTES	  (UINT64_C(1) << 20)
+#define MAX_CONTEXT_READS 16
 /* They are read in front of everything else on the CPU. */
 #define MAX_MAPS_BYTES (1 << 20)
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
@@ -31,6 +33,8 @@ struct reader_client {
 	struct cpython *cpython;  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told;
+	bool has_context;
+	struct thread_variable context; /* where its threads have theirs */
 };
 
 struct clients {
@@ -112,6 +116,9 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.memory = owned_memory,
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
+		.hopeless = m->client.image == 0,
+		.has_context = m->client.has_context != 0,
+		.context = {m->client.context_module, m->client.context_offset},
 		.readable = {.open_maps = maps_of,
 			     .ctx = client,
 			     .major = m->client.major,
@@ -130,9 +137,9 @@ void clients_remove(struct clients *c, uint32_t pid)
 		end(client);
 }
 
-void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own)
+void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list)
 {
-	own_tids_put(&c->own_tids, tid, own);
+	own_tids_put(&c->own_tids, tid, own, robust_list);
 }
 
 void clients_forget_told(struct clients *c)
@@ -234,7 +241,7 @@ static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
 	if (tid == client->pid || client->own_pid == client->pid)
 		return tid == client->pid ? client->own_pid : tid;
-	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns());
+	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns(), NULL);
 }
 
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
@@ -245,8 +252,8 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 	size_t n = 0;
 
 	ret->n = 0;
-	ret->result = FRAME_RECORD_LATE;
-	if (!tid)
+	ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
+	if (!tid || client->hopeless)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
@@ -265,4 +272,61 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		tell_code(client, t);
 	if (ret->result == FRAME_RECORD_WHOLE || ret->result == FRAME_RECORD_CUT)
 		fill(client, t, n, ret);
+}
+
+/* ---- Thread contexts ---- */
+
+/* The record that the thread points to, whole and valid; its bytes, 0: there is none. */
+static uint32_t read_record(struct memory *m, uint64_t address, uint8_t *ret)
+{
+	enum { VALID = 24, SIZE = 26 };
+	uint16_t n;
+
+	if (!address || !memory_read(m, address, ret, THREAD_CONTEXT_HEAD_BYTES) || ret[VALID] != 1)
+		return 0;
+	memcpy(&n, ret + SIZE, sizeof(n));
+	if (n > THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES)
+		n = THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES;
+	if (n && !memory_read(m, address + THREAD_CONTEXT_HEAD_BYTES,
+			      ret + THREAD_CONTEXT_HEAD_BYTES, n))
+		return 0;
+	return THREAD_CONTEXT_HEAD_BYTES + (uint32_t)n;
+}
+
+/* The thread stands still. Whether it really does shows when all is read again. */
+static void read_context(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
+			 struct frame_record_context *ret)
+{
+	struct memory m = {.read = read_memory,
+			   .ctx = client,
+			   .reads_left = MAX_CONTEXT_READS,
+			   .bytes_left = 4 * THREAD_CONTEXT_MAX_BYTES};
+	uint64_t thread = thread_pointer_of(&m, robust_list, own_tid);
+	uint64_t at = thread ? thread_variable_address(&m, &client->context, thread) : 0;
+	uint64_t record = at ? memory_u64(&m, at) : 0;
+	uint8_t again[THREAD_CONTEXT_HEAD_BYTES];
+
+	ret->n = read_record(&m, record, ret->bytes);
+	if (ret->n &&
+	    (memory_u64(&m, at) != record || !memory_read(&m, record, again, sizeof(again)) ||
+	     memcmp(again, ret->bytes, sizeof(again)) != 0))
+		ret->n = 0;
+}
+
+void client_read_context(struct reader_client *client, const struct client_sample *sample,
+			 struct frame_record_context *ret)
+{
+	struct clients *c = client->all;
+	uint64_t robust_list;
+	uint32_t tid;
+
+	ret->n = 0;
+	if (!client->has_context)
+		return;
+	tid = own_tids_find(&c->own_tids, sample->tid, clock_monotonic_ns(), &robust_list);
+	if (!tid)
+		return;
+	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
+	read_context(client, tid, robust_list, ret);
+	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 }

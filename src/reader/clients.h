@@ -31,7 +31,7 @@ void clients_remove(struct clients *c, uint32_t pid);
 /* NULL: it is none. */
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
 /* A thread's number in its own pid namespace; 0: there is none. */
-void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own);
+void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list);
 /* All that was told through a teller before is to be told again. */
 void clients_forget_told(struct clients *c);
 
@@ -42,6 +42,9 @@ struct client_sample {
 	const uint8_t *stack;
 };
 
+/* What the thread says of itself now: fills ret but for its key; n 0: nothing. */
+void client_read_context(struct reader_client *client, const struct client_sample *sample,
+			 struct frame_record_context *ret);
 /* The thread's stack of frames now: fills ret but for its key, and tells its texts. */
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret);

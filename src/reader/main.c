@@ -40,6 +40,7 @@ struct reader_role {
 	uint32_t n_shared; /* reads */
 	bool may_read;
 	struct frame_record_stack stack;
+	struct frame_record_context context;
 };
 
 static void on_reading(void *ctx, uint32_t pid, bool begins)
@@ -88,6 +89,7 @@ static bool read_client(struct reader_role *r, struct reader_client *client, uin
 
 	if (peek_record(r->peek, &record))
 		sample.stack = peek_stack(r->peek, &record, &sample.start, &sample.n_stack);
+	client_read_context(client, &sample, &r->context);
 	client_read(client, &sample, r->teller, &r->stack);
 	return peek_is_there(r->peek);
 }
@@ -103,10 +105,16 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 	r->stack.time_ns = s->time_ns;
 	r->stack.pid = s->pid;
 	r->stack.tid = s->tid;
+	r->context = (struct frame_record_context){
+		.type = FRAME_RECORD_CONTEXT, .time_ns = s->time_ns, .pid = s->pid, .tid = s->tid};
 	teller_begin(r->teller);
 	if (is_in_time(r, s) && may_read(r) &&
-	    (!read_client(r, client, s->tid) || !is_in_time(r, s)))
+	    (!read_client(r, client, s->tid) || !is_in_time(r, s))) {
 		r->stack.result = FRAME_RECORD_LATE;
+		r->context.n = 0;
+	}
+	if (r->context.n)
+		(void)teller_context(r->teller, &r->context);
 	counts->reads++;
 	counts->late += r->stack.result == FRAME_RECORD_LATE;
 	counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
@@ -203,7 +211,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		clients_remove(r->clients, m->client.pid);
 		break;
 	case MESSAGE_THREAD:
-		clients_tell_own_tid(r->clients, m->client.pid, m->client.own_pid);
+		clients_tell_own_tid(r->clients, m->client.pid, m->client.own_pid,
+				     m->client.robust_list);
 		break;
 	case MESSAGE_STOP:
 		loop_exit(r->role.loop, 0);

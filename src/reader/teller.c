@@ -81,3 +81,9 @@ bool teller_code(struct teller *t, const struct frame_record_code *code)
 {
 	return frame_ring_put(t->ring, code, sizeof(*code));
 }
+
+bool teller_context(struct teller *t, const struct frame_record_context *context)
+{
+	return frame_ring_put(t->ring, context,
+			      offsetof(struct frame_record_context, bytes) + context->n);
+}

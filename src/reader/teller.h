@@ -17,6 +17,7 @@ struct teller *teller_free(struct teller *t);
 uint32_t teller_text(struct teller *t, const char *text);
 /* Before the texts of a stack: makes room for as many as it may have. */
 void teller_begin(struct teller *t);
-/* Both: false: the ring is full. */
+/* All: false: the ring is full. */
 bool teller_stack(struct teller *t, const struct frame_record_stack *stack);
+bool teller_context(struct teller *t, const struct frame_record_context *context);
 bool teller_code(struct teller *t, const struct frame_record_code *code);
