@@ -53,6 +53,7 @@ struct process_state {
 	uint64_t library_window;
 	struct interpreter *interpreter; /* the same of one that the readers read */
 	uint32_t n_interpreter_mappings;
+	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
 };
 
 struct attribution {
@@ -63,6 +64,7 @@ struct attribution {
 	const struct setup_profiler *setup;
 	struct host *host;
 	struct sayings sayings;
+	strid labels; /* of the sample being taken: its span */
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;
@@ -106,6 +108,13 @@ struct attribution {
 	struct file_identity set_aside[MAX_SET_ASIDE];
 	uint32_t n_set_aside;
 };
+
+/*
+ * Of spans.c: the labels of the span that a sample of p was in, as its thread said then; "": it
+ * said nothing.
+ */
+strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p);
+void attribution_free_span(struct attribution *a, struct process_state *s);
 
 /* Text of strangers into the window's strings, made clean. */
 strid attribution_put_clean(struct attribution *a, const char *text);

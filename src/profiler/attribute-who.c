@@ -137,9 +137,13 @@ uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 		p ? process_row(a, p, r->tid, r->sample.cgroup_id)
 		  : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL, NULL);
 
-	if (process == PROFILE_NONE)
-		return PROFILE_NONE;
-	return profile_add_thread(
-		&a->profile, process, p ? r->tid : 0,
-		attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""));
+	const struct profile_thread thread = {
+		.process = process,
+		.tid = p ? r->tid : 0,
+		.name = attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""),
+		.labels = a->labels,
+	};
+
+	return process == PROFILE_NONE ? PROFILE_NONE
+				       : profile_add_labelled_thread(&a->profile, &thread);
 }

@@ -45,6 +45,8 @@ static void free_process_user(void *ctx, struct host_process *process)
 		process_said_deinit(&s->said, &a->sayings);
 	if (s)
 		s->runtime = runtimes_free_process(a->runtimes, s->runtime);
+	if (s)
+		attribution_free_span(a, s);
 	if (s && s->interpreter)
 		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
 	if (s && s->jitdump_path) {
@@ -637,7 +639,9 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return false;
 	}
+	a->labels = a->readers && p && r->index == 0 ? attribution_span(a, r, p) : STRID_EMPTY;
 	s.thread = attribution_thread_row(a, r, p);
+	a->labels = STRID_EMPTY;
 	if (s.thread != PROFILE_NONE)
 		n = attribution_walk(a, r);
 	look_for_library(a, p);

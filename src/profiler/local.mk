@@ -23,6 +23,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
+	src/profiler/spans.c \
 	src/profiler/switch-places.c \
 	src/profiler/switch-stacks.c \
 	src/profiler/switches.c src/profiler/switches.h \

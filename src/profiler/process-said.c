@@ -16,6 +16,7 @@
 
 #define MAX_ATTRIBUTES	 64 /* of a process */
 #define MAX_KEY_BYTES	 128
+#define MAX_THREAD_KEYS	 256
 #define MAX_VALUE_BYTES	 1024
 #define MAX_TEXT_BYTES	 8192		       /* of a process */
 #define MAX_TOTAL_BYTES	 (UINT64_C(8) << 20)   /* of all */
@@ -32,7 +33,9 @@ struct collection {
 	char keys[MAX_ATTRIBUTES][MAX_KEY_BYTES];
 	uint32_t n_keys;
 	char *service;
-	bool in_pod;
+	bool in_pod, threads;
+	char **thread_keys; /* MAX_THREAD_KEYS of them */
+	uint32_t n_thread_keys;
 };
 
 /* ---- One attribute ---- */
@@ -99,13 +102,51 @@ static void add_text(struct collection *c, const char *key, const char *text)
 
 /* ---- The process context ---- */
 
+static int take_thread_key(void *ctx, const uint8_t *text, size_t n)
+{
+	struct collection *c = ctx;
+	char key[MAX_KEY_BYTES] = "";
+
+	if (!c->thread_keys)
+		c->thread_keys = calloc(MAX_THREAD_KEYS, sizeof(*c->thread_keys));
+	if (!c->thread_keys || c->n_thread_keys == MAX_THREAD_KEYS)
+		return 0;
+	if (text && n < sizeof(key))
+		(void)text_clean(key, sizeof(key), (const char *)text, n);
+	c->thread_keys[c->n_thread_keys++] =
+		*key && globs_allow(c->of->allow, c->of->deny, key) ? strdup(key) : NULL;
+	return 0;
+}
+
+static bool is_text(const uint8_t *bytes, size_t n, const char *text)
+{
+	return n == strlen(text) && memcmp(bytes, text, n) == 0;
+}
+
+/* What is for readers of contexts alone (OTEP 4947). */
+static void take_reference(struct collection *c, const struct process_context_attribute *a)
+{
+	static const char *const schemas[] = {"tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1"};
+
+	if (is_text(a->key, a->n_key, "threadlocal.attribute_key_map") &&
+	    a->kind == PROCESS_CONTEXT_LIST && !c->thread_keys)
+		(void)process_context_each_text(a->bytes, a->n, take_thread_key, c);
+	if (!is_text(a->key, a->n_key, "threadlocal.schema_version") ||
+	    a->kind != PROCESS_CONTEXT_TEXT)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(schemas); i++)
+		c->threads |= is_text(a->bytes, a->n, schemas[i]);
+}
+
 static int take_attribute(void *ctx, const struct process_context_attribute *a)
 {
 	struct collection *c = ctx;
 	char key[MAX_KEY_BYTES], text[MAX_VALUE_BYTES];
 
-	if (!a->is_resource)
+	if (!a->is_resource) {
+		take_reference(c, a);
 		return 0;
+	}
 	if (a->n_key >= sizeof(key) || a->kind == PROCESS_CONTEXT_LIST ||
 	    (a->kind == PROCESS_CONTEXT_TEXT && a->n >= sizeof(text))) {
 		c->of->n_refused++;
@@ -234,6 +275,13 @@ static bool read_file(int fd, struct context_file *head, char **ret)
 	return true;
 }
 
+static void free_keys(char **keys, uint32_t n)
+{
+	for (uint32_t i = 0; keys && i < n; i++)
+		free(keys[i]);
+	free(keys);
+}
+
 static void take_all(struct process_said *s, struct collection *c, int fd)
 {
 	_cleanup_free_ char *bytes = NULL;
@@ -253,6 +301,10 @@ static void take_all(struct process_said *s, struct collection *c, int fd)
 		replace(s, c);
 	free(c->text);
 	free(c->service);
+	free_keys(s->keys, s->n_keys);
+	s->threads = c->threads;
+	s->keys = c->thread_keys;
+	s->n_keys = c->n_thread_keys;
 }
 
 /* All that it says. false: not now. */
@@ -297,11 +349,13 @@ static uint64_t next_delay(const struct process_said *s, const struct sayings *o
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
 		       bool in_pod, uint64_t now_ns)
 {
-	if (s->looked && s->n_execs != p->n_execs)
+	if (s->looked && s->n_execs != p->n_execs) {
+		free_keys(s->keys, s->n_keys);
 		*s = (struct process_said){.text = s->text,
 					   .n_text = s->n_text,
 					   .service = s->service,
 					   .version = s->version};
+	}
 	if (!of->ask || now_ns < s->next_ns || p->is_kernel || p->exited)
 		return;
 	if (is_young(p)) {
@@ -322,6 +376,7 @@ void process_said_deinit(struct process_said *s, struct sayings *of)
 	of->n_bytes -= s->n_text;
 	free(s->text);
 	free(s->service);
+	free_keys(s->keys, s->n_keys);
 	*s = (struct process_said){0};
 }
 

@@ -27,7 +27,8 @@ struct interpreter {
 	uint32_t pid;
 	uint64_t image;
 	uint32_t major, minor; /* the device of its file */
-	bool refused;
+	bool refused, has_context;
+	struct thread_variable context; /* where its threads have theirs */
 	uint32_t n_ranges;
 	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
 };
@@ -50,6 +51,10 @@ struct readers {
 	uint64_t functions[MAX_NATIVE]; /* as in struct runtime_frames */
 	struct log_ratelimit broken;
 };
+
+_Static_assert(offsetof(struct frame_record_context, time_ns) ==
+		       offsetof(struct frame_record_stack, time_ns),
+	       "both begin alike");
 
 /* ---- Readers ---- */
 
@@ -158,6 +163,9 @@ static void tell(const struct interpreter *i, enum message_type type)
 	m.client.image = i->image;
 	m.client.major = i->major;
 	m.client.minor = i->minor;
+	m.client.has_context = i->has_context;
+	m.client.context_module = i->context.module;
+	m.client.context_offset = i->context.offset;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -194,6 +202,13 @@ struct interpreter *readers_free_interpreter(struct readers *r, struct interpret
 		tell(i, MESSAGE_CLIENT_GONE);
 	free(i);
 	return NULL;
+}
+
+void interpreter_set_context(struct interpreter *i, const struct thread_variable *v)
+{
+	i->context = *v;
+	i->has_context = true;
+	tell(i, MESSAGE_INTERPRETER);
 }
 
 uint64_t interpreter_image(const struct interpreter *i)
@@ -240,14 +255,23 @@ static bool is_stack(const struct frame_record_stack *s, size_t n)
 	       s->result < FRAME_RECORD_N_RESULTS && n == head + s->n * sizeof(s->frames[0]);
 }
 
+static bool is_context(const struct frame_record_context *s, size_t n)
+{
+	size_t head = offsetof(struct frame_record_context, bytes);
+
+	return n >= head + THREAD_CONTEXT_HEAD_BYTES && s->type == FRAME_RECORD_CONTEXT &&
+	       s->n <= THREAD_CONTEXT_MAX_BYTES && n == head + s->n;
+}
+
 static void drop(struct reader_of_cpu *c)
 {
 	frame_ring_drop(c->ring);
 	c->peeked = 0;
 }
 
-/* The oldest stack that is in the ring; all before it is dealt with. NULL: there is none. */
-static const struct frame_record_stack *next_stack(struct readers *r, struct reader_of_cpu *c)
+/* The oldest stack or context that is in the ring; all before it is dealt with. NULL: there is none.
+ * Both begin alike, with the type and the time. */
+static const void *next_told(struct readers *r, struct reader_of_cpu *c)
 {
 	while (c->ring) {
 		uint32_t type;
@@ -257,7 +281,8 @@ static const struct frame_record_stack *next_stack(struct readers *r, struct rea
 		if (c->peeked < (int)sizeof(type))
 			break;
 		memcpy(&type, c->buf, sizeof(type));
-		if (is_stack((const void *)c->buf, (size_t)c->peeked))
+		if (is_stack((const void *)c->buf, (size_t)c->peeked) ||
+		    is_context((const void *)c->buf, (size_t)c->peeked))
 			return (const void *)c->buf;
 		if (type == FRAME_RECORD_TEXT)
 			take_text(c, c->buf, (size_t)c->peeked);
@@ -276,7 +301,8 @@ static const struct frame_record_stack *find_stack(struct readers *r, struct rea
 {
 	const struct frame_record_stack *s;
 
-	while ((s = next_stack(r, c)) && s->time_ns < key->time_ns)
+	while ((s = next_told(r, c)) &&
+	       (s->time_ns < key->time_ns || s->type == FRAME_RECORD_CONTEXT))
 		drop(c);
 	return s && s->time_ns == key->time_ns && s->tid == key->tid && s->pid == pid ? s : NULL;
 }
@@ -420,7 +446,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? &r->cpus[sample->key.cpu] : NULL;
 	enum frame_source_answer answer;
 
-	if (i->refused || sample->record->index != 0)
+	if (i->refused || !i->image || sample->record->index != 0)
 		return FRAME_SOURCE_NONE;
 	p.stack = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
 	if (!p.stack || p.stack->result == FRAME_RECORD_LATE)
@@ -439,4 +465,22 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	};
 	drop(c);
 	return answer;
+}
+
+uint32_t readers_context(struct readers *r, const struct interpreter *i,
+			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+{
+	struct reader_of_cpu *c = key->cpu < MAX_CPUS ? &r->cpus[key->cpu] : NULL;
+	const struct frame_record_context *s = NULL;
+	uint32_t n;
+
+	while (c && (s = next_told(r, c)) && s->time_ns < key->time_ns)
+		drop(c);
+	if (!s || i->refused || s->type != FRAME_RECORD_CONTEXT || s->time_ns != key->time_ns ||
+	    s->tid != key->tid || s->pid != i->pid)
+		return 0;
+	n = s->n;
+	memcpy(ret, s->bytes, n);
+	drop(c);
+	return n;
 }

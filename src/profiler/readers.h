@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtimes/thread-variable.h"
+#include "src/process/frame-record.h"
 #include "src/profiler/frame-source.h"
 
 struct host_process;
@@ -37,11 +39,18 @@ const struct frame_source *readers_source(const struct readers *r);
 bool readers_is_interpreter(const char *path);
 /*
  * Tells the broker of a process whose interpreter's file has its first byte at image, and is on
- * that device. NULL: there are enough of them.
+ * that device. image 0: it has none, but contexts
+ * of its threads. NULL: there are enough of them.
  */
 struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
 					    uint32_t major, uint32_t minor);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
+/* Its threads have their contexts there; they are read, too. */
+void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
+/* The context of the thread of a sample, as it was then: its bytes, 0: it had none, or it was not
+ * read in time. To be asked before readers_ask(). */
+uint32_t readers_context(struct readers *r, const struct interpreter *i,
+			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 uint64_t interpreter_image(const struct interpreter *i);
 /* The broker says that it cannot be read. */
 void readers_refuse(struct readers *r, uint32_t pid);

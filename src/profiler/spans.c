@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The span that a sample was in. A process whose SDK publishes thread contexts (OTEP 4947) says so in
+ * its process context. Then the variable is looked for in the files that it has mapped, once; the
+ * readers read it at each sample, and what they read becomes labels of the sample.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/host/readable.h"
+#include "src/profile/labels.h"
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/outside.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define VARIABLE	 "otel_thread_ctx_v1"
+#define MAX_READS	 4000 /* of one file */
+#define MAX_BYTES	 (UINT64_C(4) << 20)
+#define MAX_FILES	 512
+#define MAX_MAPS_BYTES	 (8 << 20)
+#define FIRST_DELAY_NS	 (500 * NSEC_PER_MSEC)
+#define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+
+/* Of a process. */
+struct sample_span {
+	uint64_t next_ns, delay_ns;
+	uint32_t n_execs;
+	bool found;
+	/* The last one, which the next sample may be in, too. */
+	uint64_t window;
+	uint32_t n, n_keys;
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+	strid labels;
+};
+
+/* ---- Where the variable is ---- */
+
+struct looking {
+	struct attribution *a;
+	uint32_t pid;
+	int memory;
+	struct readable readable;
+};
+
+static int maps_of(void *ctx)
+{
+	const struct looking *l = ctx;
+
+	return outside_open_maps(l->a->ask, l->pid);
+}
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	struct looking *l = ctx;
+
+	return address <= INT64_MAX && readable_has(&l->readable, address, n) &&
+	       pread(l->memory, ret, n, (off_t)address) == (ssize_t)n;
+}
+
+/* The opener has found that the file's filesystem keeps nobody waiting. */
+static int find_in_file(struct looking *l, struct host_process *p, struct host_mapping *m,
+			struct thread_variable *ret)
+{
+	struct memory memory = {
+		.read = read_memory, .ctx = l, .reads_left = MAX_READS, .bytes_left = MAX_BYTES};
+	struct image image;
+	int r = 0;
+
+	if (m->kind != HOST_MAPPING_FILE || host_file_open(l->a->host, p, m) < 0)
+		return 0;
+	l->readable = (struct readable){.open_maps = maps_of,
+					.ctx = l,
+					.major = m->file->key.major,
+					.minor = m->file->key.minor,
+					.max_bytes = MAX_MAPS_BYTES};
+	if (image_open(&image, &memory, m->start - m->file_offset))
+		r = thread_variable_find(&image, VARIABLE, ret);
+	readable_deinit(&l->readable);
+	return r;
+}
+
+/* The mapping of the file that has it; NULL: none. */
+static const struct host_mapping *find_variable(struct attribution *a, struct host_process *p,
+						struct thread_variable *ret)
+{
+	struct looking l = {.a = a, .pid = p->pid, .memory = outside_open_memory(a->ask, p->pid)};
+	uint32_t i = 0;
+	int r = 0;
+
+	for (; l.memory >= 0 && r == 0 && i < p->n_mappings && i < MAX_FILES; i++)
+		r = find_in_file(&l, p, &p->mappings[i], ret);
+	(void)close_fd(l.memory);
+	return r > 0 ? &p->mappings[i - 1] : NULL;
+}
+
+static void look_for_variable(struct attribution *a, struct host_process *p,
+			      struct process_state *s)
+{
+	struct sample_span *span = s->span;
+	const struct host_mapping *m;
+	struct thread_variable variable;
+
+	if (a->time_ns < span->next_ns)
+		return;
+	span->delay_ns = span->delay_ns ? 2 * span->delay_ns : FIRST_DELAY_NS;
+	if (span->delay_ns > LONGEST_DELAY_NS)
+		span->delay_ns = LONGEST_DELAY_NS;
+	span->next_ns = a->time_ns + span->delay_ns;
+	m = find_variable(a, p, &variable);
+	if (!m)
+		return;
+	/* Records may be in the data of the file, which answers. */
+	if (!s->interpreter)
+		s->interpreter = readers_add_interpreter(a->readers, p->pid, 0, m->file->key.major,
+							 m->file->key.minor);
+	if (!s->interpreter)
+		return;
+	interpreter_set_context(s->interpreter, &variable);
+	span->found = true;
+}
+
+/* ---- Labels ---- */
+
+static bool is_zero(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+static void put_id(FILE *out, const char *key, const uint8_t *bytes, size_t n)
+{
+	char text[2 * LABEL_TRACE_BYTES + 1];
+
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
+}
+
+/* Is the same key in the bytes again? Then that one counts. */
+static bool comes_again(const uint8_t *bytes, size_t n, uint8_t key)
+{
+	for (size_t at = 0; at + 2 <= n && at + 2 + bytes[at + 1] <= n; at += 2 + bytes[at + 1]) {
+		if (bytes[at] == key)
+			return true;
+	}
+	return false;
+}
+
+/* Keys and texts; what is not whole at the end is left out. */
+static void put_attributes(FILE *out, const struct process_said *said, const uint8_t *bytes,
+			   size_t n)
+{
+	char text[4 * UINT8_MAX];
+
+	for (size_t at = 0, next; at + 2 <= n; at = next) {
+		uint8_t key = bytes[at], size = bytes[at + 1];
+
+		next = at + 2 + size;
+		if (next > n)
+			return;
+		if (key >= said->n_keys || !said->keys[key] ||
+		    comes_again(bytes + next, n - next, key))
+			continue;
+		(void)text_clean(text, sizeof(text), (const char *)bytes + at + 2, size);
+		label_write(out, &(struct label){.key = said->keys[key], .text = text, .unit = ""});
+	}
+}
+
+static strid make_labels(struct attribution *a, const struct process_said *said,
+			 const uint8_t *bytes, uint32_t n)
+{
+	char *text = NULL;
+	size_t n_text;
+	FILE *out = open_memstream(&text, &n_text);
+	strid labels = STRID_EMPTY;
+
+	if (!out)
+		return STRID_EMPTY;
+	if (!is_zero(bytes, LABEL_TRACE_BYTES) &&
+	    !is_zero(bytes + LABEL_TRACE_BYTES, LABEL_SPAN_BYTES)) {
+		put_id(out, LABEL_TRACE, bytes, LABEL_TRACE_BYTES);
+		put_id(out, LABEL_SPAN, bytes + LABEL_TRACE_BYTES, LABEL_SPAN_BYTES);
+	}
+	put_attributes(out, said, bytes + THREAD_CONTEXT_HEAD_BYTES, n - THREAD_CONTEXT_HEAD_BYTES);
+	if (fclose(out) == 0)
+		labels = strtab_put_n(&a->profile.strings, text, n_text);
+	free(text);
+	return labels;
+}
+
+static bool is_last(const struct attribution *a, const struct sample_span *span,
+		    const struct process_said *said, const uint8_t *bytes, uint32_t n)
+{
+	return span->window == a->window && span->n == n && span->n_keys == said->n_keys &&
+	       memcmp(span->bytes, bytes, n) == 0;
+}
+
+/* ---- A sample ---- */
+
+static void end_span(struct attribution *a, struct process_state *s)
+{
+	/* What is looked for next may be an interpreter again. */
+	if (s->span->found && s->interpreter) {
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+		s->n_interpreter_mappings = 0;
+	}
+	free(s->span);
+	s->span = NULL;
+}
+
+strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p)
+{
+	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
+	struct process_state *s = p->user;
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+	struct sample_span *span;
+	uint32_t n;
+
+	if (s && s->span && (!s->said.threads || s->span->n_execs != p->n_execs))
+		end_span(a, s);
+	if (!s || !s->said.threads || p->exited)
+		return STRID_EMPTY;
+	if (!s->span)
+		s->span = calloc(1, sizeof(*s->span));
+	span = s->span;
+	if (!span)
+		return STRID_EMPTY;
+	span->n_execs = p->n_execs;
+	if (!span->found || !s->interpreter) {
+		look_for_variable(a, p, s);
+		return STRID_EMPTY;
+	}
+	n = readers_context(a->readers, s->interpreter, &key, bytes);
+	if (!n || is_last(a, span, &s->said, bytes, n))
+		return n ? span->labels : STRID_EMPTY;
+	span->labels = make_labels(a, &s->said, bytes, n);
+	span->window = a->window;
+	span->n_keys = s->said.n_keys;
+	span->n = n;
+	memcpy(span->bytes, bytes, n);
+	return span->labels;
+}
+
+void attribution_free_span(struct attribution *a, struct process_state *s)
+{
+	free(s->span);
+	s->span = NULL;
+}
