@@ -55,6 +55,7 @@ SYSTEM_TESTS="
 	outage        300  beside
 	debuginfod     90  beside
 	attributes    120  beside
+	spans         180  beside
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside

@@ -35,6 +35,12 @@ build()
 	case $1 in
 	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret)
 		c "$1" "$1.c" ;;
+	spans)
+		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread -rdynamic -ldl ;;
+	spans-loaded)
+		c libspan-slot.so span-slot.c -shared -fPIC
+		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
+		c "$1" spans.c -D_GNU_SOURCE -pthread -ldl ;;
 	published)
 		c "$1" published.c -D_GNU_SOURCE -pthread ;;
 	chain-static)

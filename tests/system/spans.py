@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes src/reader src/profiler src/opener src/broker src/render src/import src/profile proto
+"""Samples have the span of their thread: of a program that publishes its thread contexts (OTEP 4947) in
+functions that tell the span, with the variable in the program, and in a library that is loaded later. No
+sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
+links, and a report of one span has its function alone."""
+import os
+import subprocess
+
+import otelcol
+import otlp
+import rig
+
+WANTED = 300  # samples in spans, of each kind of library
+MIN_SHARE = 0.995
+OWN = ("in_outer", "in_inner", "in_wild")
+
+
+class Program:
+    def __init__(self, name, *libraries):
+        directory = rig.build_workloads(name)
+        self.process = rig.start([os.path.join(directory, name), *(os.path.join(directory, x) for x in libraries)],
+                                 stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        # Of all in_handed, of each of 4 threads its own.
+        lines = [self.process.stdout.readline().split() for _ in range(1 + 4 * len(OWN))]
+        self.spans = {(int(tid), function): span for tid, function, span in lines}
+
+    def expected(self, tid, function):
+        return self.spans.get((tid, function)) or self.spans.get((0, function))
+
+
+def linked(message):
+    """(resource, thread id, function, span, attributes, times) of each sample."""
+    view = otlp.View(message)
+    for rp in message.resource_profiles:
+        resource = otlp.attributes(rp.resource, view.strings)
+        for sp in rp.scope_profiles:
+            for profile in sp.profiles:
+                for s in profile.samples:
+                    link = view.dictionary.link_table[s.link_index]
+                    mine = [f for f in view.frames(s.stack_index) if f.startswith("in_")]
+                    yield (resource, view.table_attributes(s.attribute_indices).get("thread.id"),
+                           mine[-1] if mine else None, link.span_id.hex() if s.link_index else "",
+                           link.trace_id.hex() if s.link_index else "", s.timestamps_unix_nano)
+
+
+def samples_of(message, program):
+    """(time, thread, function, span, trace), sorted, from the first one with a span on."""
+    mine = sorted((t, tid, function, span, trace) for resource, tid, function, span, trace, times in linked(message)
+                  if resource.get("process.pid") == program.pid for t in times)
+    first = next((i for i, s in enumerate(mine) if s[3]), len(mine))
+    # Each thread is asked for once.
+    known = set()
+    result = []
+    for s in mine[first:]:
+        if s[3]:
+            known.add(s[1])
+        if s[1] in known:
+            result.append(s)
+    return result
+
+
+def check_samples(samples, program, what):
+    inside = [(s, program.expected(s[1], s[2])) for s in samples if s[2] in OWN + ("in_handed",)]
+    right = sum(s[3] == span for s, span in inside)
+    wrong = [(s, span) for s, span in inside if s[3] and s[3] != span]
+    rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
+    rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
+    rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own")
+    outside = [s for s in samples if s[2] in ("in_none", "in_torn")]
+    rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
+
+
+def check_capture(name, *libraries):
+    program = Program(name, *libraries)
+    what = libraries[0] if libraries else name
+    out, table = rig.path(f"{what}.otlp"), rig.path(f"{what}.pb.gz")
+    r = rig.record_cpu(3.5, [program.pid], "-F", "499", "-p", program.pid, "-o", out, "-o", table)
+    rig.check(r.status == 0, f"a capture of {what}")
+    with open(out, "rb") as f:
+        check_samples(samples_of(otlp.decode(f.read()), program), program, what)
+    check_report(program, table, what)
+    rig.end(program.process)
+
+
+def report(*args):
+    p = subprocess.run([rig.perfwalk(), "report", "--csv", *args], check=False, capture_output=True, text=True)
+    rig.check(p.returncode == 0, f"report {args[:4]} {p.stderr}")
+    return [line.split("\t") for line in p.stdout.splitlines()[1:]]
+
+
+def check_report(program, table, what):
+    (tid, _), span = next((k, v) for k, v in program.spans.items() if k[1] == "in_inner")
+    rows = report("--span", span.upper(), "--sort", "thread,symbol", table)
+    functions = {row[-1] for row in rows if row[-1].startswith("in_")}
+    rig.check(functions == {"in_inner"} and {row[-2].split("/")[-1] for row in rows} == {str(tid)},
+              f"{what}: a report of a span has its function alone: {functions}")
+    rows = report("--sort", "span", table)
+    rig.check(set(program.spans.values()) <= {row[-1] for row in rows}, f"{what}: a row for each of {len(rows)} spans")
+    with subprocess.Popen(["go", "tool", "pprof", "-tags", table], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL) as p:
+        tags = p.stdout.read()
+    rig.check("http.route" in tags and "/cart" in tags and "http.method" in tags and "GET" in tags,
+              f"{what}: attributes of the records are labels, by the list of keys")
+
+
+def check_collector():
+    collector = otelcol.start({"plain": ("http", "")})
+    program = Program("spans")
+    d = rig.Daemon("[profiler]\nsamples_per_second = 99\nreporter_interval = 1s\n"
+                   f"[export:c]\nendpoint = http://127.0.0.1:{collector.ports['plain']}\n[process]\nuser = root\n")
+    trace = "10" * 16
+
+    def joined():
+        """What a backend finds by the trace of thread 0."""
+        return {s[3] for m in collector.messages("plain") for s in samples_of(otlp.decode(m), program) if s[4] == trace}
+    wanted = {"2020202020202001", "2020202020202002"}
+    rig.wait_for("the samples of a trace", lambda: wanted <= joined(), 60)
+    rig.check(joined() <= wanted | {"2020202020202004"}, "by its trace a collector finds the samples of its spans")
+    d.stop()
+    rig.end(program.process)
+    collector.stop()
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("go")
+    check_capture("spans")
+    check_capture("spans-loaded", "libspan-slot.so")
+    check_capture("spans-loaded", "libspan-slot-gnu2.so")
+    check_collector()
+
+
+if __name__ == "__main__":
+    rig.run(main)

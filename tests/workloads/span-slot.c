@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The variable of each thread that points to its context (OTEP 4947), in the program or a library. */
+__attribute__((visibility("default"))) __thread void *otel_thread_ctx_v1;
+
+__attribute__((visibility("default"))) void **span_slot(void)
+{
+	return &otel_thread_ctx_v1;
+}

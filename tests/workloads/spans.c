@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads that publish their spans (OTEP 4947) and work in them, in functions that tell the span:
+ *
+ *	spans [LIBRARY]
+ *
+ * The variable is in the program, or in that library, which is loaded once all threads run. Each
+ * thread goes through a span of its own (in_outer) with one inside it (in_inner), through spans that
+ * all hand over to each other (in_handed), out of any span (in_none), and through records that are
+ * none (in_torn, in_wild). It prints a line for each: the number of the thread, or 0 for all, the
+ * function, the id of its span.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../unit/context-publisher.h"
+#include "common.h"
+
+enum { N_THREADS = 4 };
+
+struct __attribute__((packed, aligned(2))) span {
+	uint8_t trace[16], id[8], valid, flags;
+	uint16_t n;
+	uint8_t bytes[40];
+};
+
+static void **(*slot)(void);
+static pthread_barrier_t running, loaded;
+static struct span handed;
+
+#ifdef SLOT_IN_PROGRAM
+void **span_slot(void);
+#endif
+
+#define WORK(name)                                                                                 \
+	KNOWN void in_##name(void)                                                                 \
+	{                                                                                          \
+		SPIN(SPIN_SHORT * 4);                                                              \
+		KEEP_FRAME();                                                                      \
+	}
+WORK(outer)
+WORK(inner)
+WORK(handed)
+WORK(none)
+WORK(torn)
+WORK(wild)
+
+static void fill(struct span *s, uint8_t thread, uint8_t kind)
+{
+	static const char route[] = "/cart";
+
+	memset(s, 0, sizeof(*s));
+	memset(s->trace, 0x10 + thread, sizeof(s->trace));
+	memset(s->id, 0x20 + thread, sizeof(s->id));
+	s->id[7] = kind;
+	s->bytes[0] = 1; /* http_method of the map, before its last value */
+	s->bytes[1] = 1;
+	s->bytes[2] = 'x';
+	s->bytes[3] = 1;
+	s->bytes[4] = 3;
+	memcpy(s->bytes + 5, "GET", 3);
+	s->bytes[8] = 0;
+	s->bytes[9] = sizeof(route) - 1;
+	memcpy(s->bytes + 10, route, sizeof(route) - 1);
+	s->n = 10 + sizeof(route) - 1;
+	s->valid = 1;
+}
+
+static void tell(pid_t tid, const char *function, const struct span *s)
+{
+	char text[17];
+
+	for (int i = 0; i < 8; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", s->id[i]);
+	(void)printf("%d %s %s\n", tid, function, text);
+	(void)fflush(stdout);
+}
+
+/* As a handler of signals would see it. */
+static void set(struct span *s)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	*(void *volatile *)slot() = s;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void *run(void *arg)
+{
+	uint8_t number = (uint8_t)(uintptr_t)arg;
+	struct span outer, inner, torn, wild;
+
+	fill(&outer, number, 1);
+	fill(&inner, number, 2);
+	fill(&torn, number, 3);
+	torn.valid = 2;
+	fill(&wild, number, 4);
+	wild.n = 65535;	     /* more than is there */
+	wild.bytes[9] = 255; /* beyond the end */
+	(void)pthread_barrier_wait(&running);
+	(void)pthread_barrier_wait(&loaded);
+	tell(gettid(), "in_outer", &outer);
+	tell(gettid(), "in_inner", &inner);
+	tell(gettid(), "in_wild", &wild);
+	for (;;) {
+		set(&outer);
+		in_outer();
+		set(&inner);
+		in_inner();
+		set(&outer);
+		in_outer();
+		set(NULL);
+		in_none();
+		set(&handed);
+		in_handed();
+		set(&torn);
+		in_torn();
+		set(&wild);
+		in_wild();
+		set((void *)8);
+		in_none();
+		set(NULL);
+		rest(20);
+	}
+	return NULL;
+}
+
+static void publish(void)
+{
+	/* Attributes 2 of a ProcessContext: the schema, and the list of keys. */
+	static const char payload[] = "\x12\x2e"
+				      "\x0a\x1athreadlocal.schema_version"
+				      "\x12\x10\x0a\x0etlsdesc_v1_dev"
+				      "\x12\x40"
+				      "\x0a\x1dthreadlocal.attribute_key_map"
+				      "\x12\x1f\x2a\x1d"
+				      "\x0a\x0c\x0a\x0ahttp.route"
+				      "\x0a\x0d\x0a\x0bhttp.method";
+	struct published_header *h = published_map(1);
+
+	if (!h)
+		exit(77);
+	published_set(h, payload, sizeof(payload) - 1, 1);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[N_THREADS];
+
+	(void)pthread_barrier_init(&running, NULL, N_THREADS + 1);
+	(void)pthread_barrier_init(&loaded, NULL, N_THREADS + 1);
+	fill(&handed, 0x70, 5);
+	for (uintptr_t i = 0; i < N_THREADS; i++)
+		(void)pthread_create(&threads[i], NULL, run, (void *)i);
+	(void)pthread_barrier_wait(&running);
+#ifdef SLOT_IN_PROGRAM
+	slot = span_slot;
+#else
+	slot = argc > 1 ? (void **(*)(void))dlsym(dlopen(argv[1], RTLD_NOW), "span_slot") : NULL;
+#endif
+	if (!slot)
+		return 1;
+	tell(0, "in_handed", &handed);
+	publish();
+	(void)pthread_barrier_wait(&loaded);
+	for (int i = 0; i < N_THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+	return 0;
+}
