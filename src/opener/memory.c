@@ -10,8 +10,7 @@
 #include "util/cleanup.h"
 #include "util/memory-file.h"
 
-#define MAX_BSS_BYTES  UINT64_C(0x200000) /* of the allocation library, behind its file */
-#define MAX_MAPS_BYTES (UINT64_C(32) << 20)
+#define MAX_BSS_BYTES UINT64_C(0x200000) /* of the allocation library, behind its file */
 
 /* Whether a name is "PREFIX3.N", what stands for builds of another kind, and maybe ".so...". */
 static bool is_python(const char *name, size_t n, const char *prefix, bool library)
@@ -90,44 +89,6 @@ static bool is_library(const char *line, size_t n, void *ctx)
 
 	return *table ? has_table(line, n, *table)
 		      : is_runtime(line, n) || opener_is_context(line, n, &address);
-}
-
-/* In text of maps: whole lines of it. *left is what is left of it, and moved to its beginning. */
-static bool find_line(char *text, size_t n, bool (*wanted)(const char *line, size_t n, void *ctx),
-		      void *ctx, size_t *left)
-{
-	char *line = text, *end = text + n, *newline;
-
-	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
-		size_t length = (size_t)(newline - line);
-
-		if (wanted(line, length, ctx))
-			return true;
-		line = newline + 1;
-	}
-	*left = (size_t)(end - line);
-	memmove(text, line, *left);
-	return false;
-}
-
-int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *ctx), void *ctx)
-{
-	char text[16384];
-	size_t n = 0;
-	uint64_t total = 0;
-
-	while (total < MAX_MAPS_BYTES && n < sizeof(text)) {
-		ssize_t got = read(maps, text + n, sizeof(text) - n);
-
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		total += (uint64_t)got;
-		if (find_line(text, n + (size_t)got, wanted, ctx, &n))
-			return 0;
-	}
-	return -ENOENT;
 }
 
 /* The directory stays that of this process, even if its pid is reused. If it executes another
