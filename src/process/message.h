@@ -250,16 +250,14 @@ struct message {
 		struct {
 			uint32_t pid;	  /* in our pid namespace; thread: its tid */
 			uint32_t own_pid; /* in its own; client and thread only; 0: not known */
-			uint64_t
-				image; /* where the first byte of the interpreter's file is; 0: it has none */
+			uint64_t image;	  /* the first byte of the interpreter's file; 0: none */
 			uint32_t major, minor; /* of that file's filesystem, which answers */
-			/* Threads have a variable for their context there, by runtimes/thread-variable.h. */
+			/* Where threads have their contexts, as struct thread_variable. */
 			uint64_t context_module;
 			int64_t context_offset;
 			uint32_t has_context, reserved;
-			uint64_t
-				robust_list; /* thread: where its list of robust locks is; 0: not known */
-		} client;		     /* also interpreter, client gone, thread, look */
+			uint64_t robust_list; /* of a thread; 0: not known */
+		} client;		      /* also interpreter, client gone, thread, look */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

@@ -269,8 +269,8 @@ static void drop(struct reader_of_cpu *c)
 	c->peeked = 0;
 }
 
-/* The oldest stack or context that is in the ring; all before it is dealt with. NULL: there is none.
- * Both begin alike, with the type and the time. */
+/* The oldest stack or context that is in the ring; all before it is dealt with. NULL: there is
+ * none. Both begin alike, with the type and the time. */
 static const void *next_told(struct readers *r, struct reader_of_cpu *c)
 {
 	while (c->ring) {

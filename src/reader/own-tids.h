@@ -19,7 +19,7 @@ struct own_tids {
 	void *ctx;
 };
 
-/* 0: not known yet. ret_robust_list: where its list of robust locks is; NULL: that is not wanted. */
+/* 0: not known yet. ret_robust_list: where its list of robust locks is; NULL: not wanted. */
 uint32_t own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns,
 		       uint64_t *ret_robust_list);
 /* The answer; own 0: there is no such thread. */
