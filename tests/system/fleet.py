@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import urllib.request
 
 import otelcol
@@ -213,6 +214,25 @@ def check_gateway():
     rig.check(otelcol.count(backend.messages("all")) == sent, f"all {sent} arrive at the backend, from the queue on disk")
 
 
+def check_simulator():
+    """tests/bench/fleet.py: each host sends the window under a name of its own."""
+    window, collector = rig.path("window.otlp"), otelcol.start({"all": ("http", "")})
+    rig.record("-d", "1", "-F", "199", "-o", window, "--", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+    with open(window, "rb") as f:
+        n = otelcol.count([f.read()])
+    p = subprocess.run([sys.executable, os.path.join(rig.TOP, "tests/bench/fleet.py"), "--hosts", "8", "--interval", "1", "--seconds", "2",
+                        "--slow", "60", "--endpoint", f"http://127.0.0.1:{collector.ports['all']}", window],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300)
+    rig.check(p.returncode == 0, f"the simulator: {p.stdout.strip()[-300:]}")
+    collector.stop()
+    hosts = collections.Counter()
+    for m in collector.messages("all"):
+        for resource, _, _, count in otelcol.view(m).samples():
+            hosts[resource["host.name"]] += count
+    rig.check(hosts == {f"host-{i:05}": 2 * n for i in range(8)}, f"8 hosts sent {n} samples twice, each under its name"
+              + ("" if len(hosts) == 8 else f": {hosts}"))
+
+
 # ---- Prometheus ----
 
 def promtool(*argv, **options):
@@ -265,6 +285,7 @@ def main():
     rig.apart(check_clickhouse, source, lines)
     rig.apart(check_prometheus)
     rig.apart(check_gateway)
+    rig.apart(check_simulator)
 
 
 rig.run(main)
