@@ -13,6 +13,12 @@ CLEANFILES += etc/perfwalk.service
 dropindir = $(pkgdatadir)/perfwalk.service.d
 dist_dropin_DATA = etc/old-kernel.conf etc/rootless.conf
 
+# What confines the daemon besides, for the administrator to load (docs/install.md).
+apparmordir = $(pkgdatadir)/apparmor
+dist_apparmor_DATA = etc/apparmor/perfwalk
+selinuxdir = $(pkgdatadir)/selinux
+dist_selinux_DATA = etc/selinux/perfwalk.fc etc/selinux/perfwalk.te
+
 # What shells complete, as the program prints it.
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions
