@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: -
+"""The AppArmor profile and the SELinux module, by their compilers: both are taken, with the capabilities of the unit, and
+the module breaks no rule of Debian's base policy. That their rules suffice nobody can see on a kernel without them.
+Needs no root."""
+import os
+import re
+import subprocess
+
+import rig
+
+APPARMOR = os.path.join(rig.TOP, "etc/apparmor/perfwalk")
+SELINUX = os.path.join(rig.TOP, "etc/selinux")
+
+
+def run(*argv):
+    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=rig.workdir())
+
+
+def read(name):
+    with open(name, encoding="utf-8") as f:
+        return f.read()
+
+
+def capabilities():
+    return set(re.findall(r"CAP_(\w+)", re.search(r"(?m)^CapabilityBoundingSet=.*$", read(os.path.join(rig.TOP, "etc/perfwalk.service.in")))[0]))
+
+
+def check_apparmor():
+    rig.need_programs("apparmor_parser")
+    text = read(APPARMOR)
+    for name, body, wanted in (("perfwalk", text, 0), ("wrong", text.replace("capability kill", "capability kil"), 1)):
+        p = run("apparmor_parser", "-Q", "-K", rig.write(name, body))
+        rig.check(p.returncode == wanted, f"AppArmor's parser {'refuses a mistake' if wanted else 'takes the profile'}"
+                  + (f": {p.stdout}" if p.returncode != wanted else ""))
+    have = {c.upper() for c in re.findall(r"(?m)^ *capability (\w+),", text)}
+    rig.check(have == capabilities() | {"SYS_ADMIN"}, "with the unit's capabilities, and that of old kernels")
+
+
+def make_module(name, text):
+    """The package of a module, in a directory of its own, for the compiler wants the file to have the module's name."""
+    os.mkdir(rig.path(name))
+    rig.write(f"{name}/perfwalk.te", text)
+    at = rig.path(name, "perfwalk")
+    for argv in (("checkmodule", "-M", "-m", "-o", f"{at}.mod", f"{at}.te"),
+                 ("semodule_package", "-o", f"{at}.pp", "-m", f"{at}.mod", "-f", os.path.join(SELINUX, "perfwalk.fc"))):
+        p = run(*argv)
+        if p.returncode:
+            return None, p.stdout
+    return f"{at}.pp", ""
+
+
+def link(base, package):
+    """With the base policy, whose rules are checked."""
+    p = run("semodule_link", "-o", rig.path("linked.pp"), base, package)
+    if p.returncode == 0:
+        p = run("semodule_expand", rig.path("linked.pp"), rig.path("policy"))
+    return p.returncode, p.stdout
+
+
+def check_selinux():
+    rig.need_programs("checkmodule", "semodule_package", "semodule_link", "semodule_expand")
+    text = read(os.path.join(SELINUX, "perfwalk.te"))
+    package, said = make_module("right", text)
+    rig.check(package, f"SELinux's compiler takes the module {said}")
+    wrong, said = make_module("mistake", text.replace("allow perfwalk_t self : process", "allow perfwalk_t selv : process"))
+    rig.check(not wrong and "selv" in said, "and refuses a mistake")
+    have = {c.upper() for line in re.findall(r"allow perfwalk_t self : capability2? \{(.*)\}", text) for c in line.split()}
+    rig.check(have == capabilities() | {"SYS_ADMIN"}, "with the unit's capabilities, and that of old kernels")
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "fetch-selinux.sh")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if p.returncode == 77:
+        rig.skip(p.stderr.strip())
+    rig.check(p.returncode == 0, "Debian's base policy is there" + ("" if p.returncode == 0 else p.stderr))
+    status, said = link(p.stdout.strip(), package)
+    rig.check(status == 0, "the module links with it, and breaks none of its rules" + ("" if status == 0 else said[-500:]))
+    package, _ = make_module("shadow", text.replace("{ file_type -shadow_t }", "file_type"))
+    status, said = link(p.stdout.strip(), package)
+    rig.check(status != 0 and "neverallow violated" in said, "where one that reads the passwords does")
+
+
+def main():
+    rig.apart(check_apparmor)
+    rig.apart(check_selinux)
+
+
+rig.run(main)
