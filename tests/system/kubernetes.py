@@ -26,10 +26,10 @@ ALL_VALUES = {"rate": 49, "interval": "5s", "tracefs": True, "hostNetwork": True
               "resourceAttributes": {"deployment.environment": "test"}, "imagePullSecrets": [{"name": "pull"}]}
 WRONG_VALUES = {"rat": 19, "rate": 0, "runtime": {"kind": "rkt"}, "export": {"endpoint": "collector:4318"}}
 # What podman 4.3 does not take from a pod's specification, and this host's limits.
-AS_KUBELET = """[containers]
+AS_KUBELET = f"""[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 pidns = "host"
-seccomp_profile = "unconfined"
+seccomp_profile = "{os.path.join(rig.TOP, 'etc/image/seccomp.json')}"
 """
 
 

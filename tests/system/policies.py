@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: -
-"""The AppArmor profile and the SELinux module, by their compilers: both are taken, with the capabilities of the unit, and
-the module breaks no rule of Debian's base policy. That their rules suffice nobody can see on a kernel without them.
-Needs no root."""
+"""The container's filter of system calls against perfwalk's own. The AppArmor profile and the SELinux module, by their
+compilers: both are taken, with the capabilities of the unit, and the module breaks no rule of Debian's base policy. That
+their rules suffice nobody can see on a kernel without them. Needs no root."""
+import json
 import os
 import re
 import subprocess
@@ -10,6 +11,11 @@ import subprocess
 import rig
 
 APPARMOR = os.path.join(rig.TOP, "etc/apparmor/perfwalk")
+# Of the broker and of the start of a child, which have no filter of their own.
+NEEDED = {"perf_event_open", "open_by_handle_at", "process_vm_readv", "seccomp", "landlock_restrict_self", "setresuid", "capset", "execveat"}
+HARMFUL = {"mount", "umount2", "move_mount", "pivot_root", "chroot", "setns", "ptrace", "bpf", "init_module", "finit_module", "delete_module",
+           "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "settimeofday", "clock_settime", "sethostname", "iopl", "ioperm",
+           "io_uring_setup", "userfaultfd", "keyctl", "process_vm_writev"}
 SELINUX = os.path.join(rig.TOP, "etc/selinux")
 
 
@@ -78,7 +84,19 @@ def check_selinux():
     rig.check(status != 0 and "neverallow violated" in said, "where one that reads the passwords does")
 
 
+def check_seccomp():
+    """The container's filter lets through what perfwalk's own filters do, and nothing that changes the host."""
+    (rule,) = json.loads(read(os.path.join(rig.TOP, "etc/image/seccomp.json")))["syscalls"]
+    allowed = set(rule["names"])
+    text = re.sub(r"(?s)#define (?:CALL|FAIL).*?\n\n", "", read(os.path.join(rig.TOP, "src/process/sandbox-calls.c")))
+    needed = set(re.findall(r"\b(?:CALL|BITS|ONLY)\([A-Z |]+, *(\w+)", text)) | NEEDED
+    rig.check(len(needed) > 60 and needed <= allowed, f"the container's filter allows the {len(needed)} calls of all processes"
+              + (f", but {needed - allowed}" if needed - allowed else ""))
+    rig.check(not allowed & HARMFUL, "and none that change the host" + (f", but {allowed & HARMFUL}" if allowed & HARMFUL else ""))
+
+
 def main():
+    check_seccomp()
     rig.apart(check_apparmor)
     rig.apart(check_selinux)
 
