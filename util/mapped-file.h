@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A part of a file, mapped to be read. Who owns the file can cut it short at any time, and a read
+ * A part of a file, mapped to be read. The file's owner can cut it short at any time, and a read
  * of what is gone would end the process (SIGBUS). Here it reads as zeros, from the first page that
- * is gone to the end of the mapping, and mapped_file_n_short() has grown: so who reads a file
- * compares that before and after.
+ * is gone to the end of the mapping, and mapped_file_n_short() grows: compare it before and after
+ * you read a file.
  */
 #include <stddef.h>
 #include <stdint.h>

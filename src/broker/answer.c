@@ -86,7 +86,7 @@ static const struct request {
 	/* A descriptor to hand over, 0, or -errno; ret is of the type above, all else of it 0.
 	 * NULL: only the broker itself knows. */
 	int (*open)(const struct answer_sources *s, const struct message *ask, struct message *ret);
-	bool is_file;	  /* that is refused while it is set aside for who asks */
+	bool is_file;	  /* refused while it is set aside for the child that asks */
 	bool takes_share; /* what it costs is for a stranger to choose */
 } requests[MESSAGE_N_TYPES] = {
 	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, false},

@@ -226,7 +226,7 @@ static void on_deadline(void *ctx)
 	}
 }
 
-/* Who has to be told all anew leaves first. */
+/* Children that need a new set-up leave first. */
 static void begin_reopening(struct broker *b, uint32_t leave)
 {
 	/* Whatever the profiler read after its last window would be in none. */

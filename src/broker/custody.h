@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who has the samples of settled windows, which no profiler keeps any more: the symbolizer until
- * the exporter has settled their payloads, and the exporter that they were sent to. One that dies
- * takes nothing with it but what no other has: payloads that the symbolizer has not sent to the
- * exporter that runs now, and payloads in the exporter's memory whose symbolizer is gone. The pages
- * of the dead say how many samples these have.
+ * Which process holds the samples of settled windows, which no profiler keeps any more: the
+ * symbolizer until the exporter has settled their payloads, and the exporter that got them. If one
+ * dies, only what no other process holds is lost: payloads that the symbolizer has not sent to the
+ * exporter that runs now, and payloads in the exporter's memory whose symbolizer has gone. The
+ * status page of the dead process says how many samples these have.
  */
 #include <stdint.h>
 

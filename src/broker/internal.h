@@ -31,7 +31,7 @@ struct statistics;
 enum broker_state {
 	BROKER_STARTING,  /* the events do not count yet */
 	BROKER_RUNNING,	  /* they do, unless it is paused */
-	BROKER_REOPENING, /* for a new config: who reads the events leaves, for new ones */
+	BROKER_REOPENING, /* for a new config: readers of the events are replaced */
 	BROKER_STOPPING,  /* child after child leaves for good */
 	BROKER_DONE,	  /* done() was called */
 };

@@ -110,8 +110,8 @@ const struct peer_row peer_rows[] = {
 	{
 		.kind = PEER_METRICS,
 		.max = 1,
-		.stops_after =
-			PEER_BIT(PEER_SYMBOLIZER) | PEER_BIT(PEER_EXPORTER), /* it tells of both */
+		.stops_after = PEER_BIT(PEER_SYMBOLIZER) |
+			       PEER_BIT(PEER_EXPORTER), /* it has metrics of both */
 		.oom_score = 300,
 		.may_ask = ASK_BIT(MESSAGE_ASK_STATISTICS) | ASK_BIT(MESSAGE_ASK_FLUSH),
 		.count = count_metrics,

@@ -101,7 +101,7 @@ static int open_kallsyms(void)
 	return copy;
 }
 
-/* What the kernel tells of itself; without it its frames have no names. */
+/* What the kernel says of itself; without it its frames have no names. */
 static int send_kernel(int control)
 {
 	_cleanup_close_ int kallsyms = open_kallsyms();

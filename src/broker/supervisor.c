@@ -273,7 +273,7 @@ static int start(struct supervisor *s, struct child *c)
 	if (r == 0)
 		r = c->row->set_up(s->callbacks.ctx, c->id, c->control, c->status_fd);
 	if (r < 0) {
-		/* Who stopped it meanwhile has said why. */
+		/* A caller that stopped it meanwhile has logged why. */
 		log_write(c->stopping ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
 			  "the set-up of the %s failed: %s", c->name, strerror(-r));
 		(void)kill(c->pid, SIGKILL);
@@ -327,7 +327,7 @@ static uint64_t start_later(struct supervisor *s, struct child *c)
 	return delay;
 }
 
-/* No process or no descriptor to be had now: it is tried again. */
+/* If there is no process or no descriptor left now, it tries again later. */
 static void start_or_later(struct supervisor *s, struct child *c)
 {
 	int r = start(s, c);

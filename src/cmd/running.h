@@ -26,8 +26,8 @@ struct running_list {
 int running_find(struct running_list *ret);
 void running_deinit(struct running_list *list);
 /* Finds the containers' names, and leaves the list sorted by container. Gives up all privileges for
- * good first: 0, or -errno when it cannot; where seccomp says so also all system calls but those of
- * who reads files that it has open, and prints. */
+ * good first: 0, or -errno when it cannot; where seccomp says so, also all system calls but
+ * those for reading open files and for printing. */
 int running_name_containers(struct running_list *list, enum sandbox_mode seccomp);
 /* The id of its container; "": it is in none. */
 const char *running_container(const struct running *e);

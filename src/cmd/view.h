@@ -20,7 +20,7 @@ struct view {
 	char store_label[256];
 	const char *inputs[VIEW_MAX_INPUTS];
 	int input_fds[VIEW_MAX_INPUTS];
-	bool inputs_are_open; /* by who asks */
+	bool inputs_are_open; /* the caller has opened them */
 	uint32_t n_inputs;
 	struct outputs outputs;
 	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */

@@ -40,7 +40,7 @@ struct config_export {
 	uint64_t max_elapsed_ns;
 };
 
-/* What is sampled besides CPU time. Which events there are is not for this room to know. */
+/* What is sampled besides CPU time. This room does not know which events exist. */
 struct config_event {
 	char *name;		     /* NAME of [event:NAME] */
 	char *event;		     /* which; NULL: the name says */
@@ -164,7 +164,7 @@ struct config {
  * "file: text"; of the environment "environment: VARIABLE: text". Variables that are ignored are
  * told of there also when the outcome is 0.
  *
- * A config without destinations is fine here; who wants to send says so.
+ * A config without destinations is fine here: a caller that has to send checks that.
  */
 int config_load(struct config **ret, const char *path, bool env, FILE *errors);
 /* Whether there is a file path, or a directory of drop-ins for it. */

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Payloads on disk: one file for each payload and destination, complete or absent, checked by sums,
- * bounded in bytes, number and age. Knows nothing of destinations but their names; who waits for a
- * file is its owner, and is told when the file is given up.
+ * bounded in bytes, number and age. Knows nothing of destinations but their names. Each
+ * file has an owner that waits for it and learns when the spool gives it up.
  */
 #include <stdbool.h>
 #include <stddef.h>

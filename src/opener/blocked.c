@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The stack of a thread that stands still. Whose memory can be read in this way is what a sample
- * would have shown, too: above the stack pointer of a thread that is blocked, as far as a copy of
- * the stack goes. Who asks says where the thread stands, and gets nothing if that is not so.
- * Without root, when all that can be read is our own user's, it need not be said.
+ * The stack of a thread that stands still. A child can read in this way what a sample would have
+ * shown, too: memory above the stack pointer of a blocked thread, as far as a copy of the stack
+ * goes. The child says where the thread stands, and gets nothing if that is wrong. Without root it
+ * need not say that, since it can only read memory of our own user.
  */
 #include <errno.h>
 #include <fcntl.h>

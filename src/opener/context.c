@@ -140,7 +140,7 @@ static int read_context(int memory, uint64_t address, uint64_t known_ns, uint8_t
 	return 0;
 }
 
-/* The place is always looked for in the maps: who asks could name any other. */
+/* The place always comes from the maps: the child that asks could name any other. */
 static int find_context(int dir, int memory, uint64_t known_ns, uint8_t *payload,
 			struct context_file *ret)
 {

@@ -146,7 +146,7 @@ static void on_socket(void *ctx, int fd, uint32_t events)
 
 	if (role_drain_socket(fd, on_message, o) < 0)
 		disconnect(o);
-	/* Who has settled some has read some: there is room for others. */
+	/* A peer that has settled some has read some: there is room for others. */
 	pump(o);
 }
 

@@ -84,10 +84,10 @@ struct status_page {
 	uint64_t turn;
 	uint64_t lost; /* symbolizer: of MESSAGE_LOST, counted with settled windows */
 	/*
-	 * Who has payloads, in samples (src/broker/custody.h). Symbolizer: those of settled windows
-	 * that the exporter has not settled; of these, not sent to the one of that start. Exporter:
-	 * in memory, of symbolizers that are gone; the start of the last of these that it has read
-	 * to the end.
+	 * The payloads that a process holds, in samples (src/broker/custody.h). Symbolizer: those
+	 * of settled windows that the exporter has not settled; of these, not sent to the one of
+	 * that start. Exporter: in memory, of symbolizers that are gone; the start of the last of
+	 * these that it has read to the end.
 	 */
 	struct status_custody {
 		uint64_t unsettled, unsent, exporter;

@@ -15,7 +15,7 @@
 
 #define MAX_LIVE	262144
 #define MAX_STACK_BYTES (UINT64_C(24) << 20)
-#define MAX_BYTES	(UINT64_C(1) << 48) /* of a block: who calls the marker may say anything */
+#define MAX_BYTES	(UINT64_C(1) << 48) /* of a block: a caller may say anything */
 #define MIN_MEAN	(UINT64_C(1) << 12)
 #define MAX_MEAN	(UINT64_C(1) << 30)
 #define MAX_COPIES	64

@@ -163,7 +163,7 @@ struct process_state *attribution_process_state(struct host_process *p)
 	return p->user;
 }
 
-/* A compiler that writes such a file maps it executable, so that the mapping tells of it. */
+/* A compiler that writes such a file maps it executable, so that the mapping shows it. */
 static bool is_jitdump(const char *path)
 {
 	const char *name = strrchr(path, '/');

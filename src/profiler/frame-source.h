@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A second source of frames: those that a runtime, such as an interpreter, keeps by itself, and
- * that stand between the native frames of the same stack. Who reads them may be another process,
- * so they may come a while after the sample.
+ * that stand between the native frames of the same stack. Another process may read them, so they
+ * may come a while after the sample.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
  * sampled for is told as such, never given to another. Where nobody knows where threads stop, each
  * has one key: its long blocks are split among the stacks that were read of some of them.
  *
- * Who is not told of (kernel threads, the idle task, ourselves) has no time here. Times are
+ * Threads that are left out (of the kernel, idle, our own) have no time here. Times are
  * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
  */
 #include <stdbool.h>

@@ -277,7 +277,7 @@ static void add_what_it_says(struct resource *r, const char *said)
 {
 	char pod[FRAME_MAX_NAME];
 
-	/* Only Kubernetes' own name of a pod tells of a deployment. */
+	/* Only Kubernetes' own name of a pod shows its deployment. */
 	if (!is_ours(r, KEY_POD_NAME) && label_find(said, KEY_POD_NAME, pod, sizeof(pod)))
 		add_deployment(r, pod);
 	add_all_said(r, said);

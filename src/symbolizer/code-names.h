@@ -12,7 +12,7 @@
 struct role;
 struct code_names;
 
-/* How a process tells of its code. */
+/* How a process describes its code. */
 enum code_source { CODE_JITDUMP, CODE_PERF_MAP, N_CODE_SOURCES };
 
 int code_names_new(struct code_names **ret, struct role *role, const struct symbol_limits *limits);
