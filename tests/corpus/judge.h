@@ -42,7 +42,7 @@ struct judge {
 	const uint8_t *stack;
 	size_t n_stack;
 	unwind_find_fn find;
-	/* n bytes of code at address, false: they are not to be had. */
+	/* n bytes of code at address, false: they cannot be read. */
 	bool (*read)(void *ctx, uint64_t address, uint8_t *ret, size_t n);
 	void *ctx;
 	size_t max_theirs; /* libdw's walk was cut to so many */

@@ -124,7 +124,7 @@ int qemu_start(struct qemu *q, const char *emulator, const char *const argv[])
 	return ask(q, "?", answer, sizeof(answer)) ? 0 : -EIO;
 }
 
-/* The thread that a stop reply tells of, and its signal. */
+/* The thread that a stop reply names, and its signal. */
 static bool read_stop(struct qemu *q, const char *answer)
 {
 	const char *thread = strstr(answer, "thread:");

@@ -36,7 +36,7 @@ static int part_fd(const struct input *in, unsigned int i)
 	return fd;
 }
 
-/* Who asks for the first time wants the second file, and so on; the last one may come again. */
+/* The first request wants the second file, and so on; the last one may come again. */
 static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *debuglink,
 		      uint32_t crc)
 {

@@ -69,7 +69,7 @@ offered()
 			END { for (i = 1; i <= n; i++) if (want == "" || want == order[i]) print newest[order[i]] }'
 }
 
-# The unpacked tree of a package or a .deb, in $kernel; false: not to be had.
+# The unpacked tree of a package or a .deb, in $kernel; false: there is none.
 unpack()
 {
 	deb=$1

@@ -141,7 +141,7 @@ def main():
     check_told("aarch64-linux-gnu-gcc", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
     text, found = capture(os.path.join(directory, "liar"))
     total = sum(found["alloc_space"].values())
-    rig.check("lied" in text and total < 400 * 2 ** 49, f"who calls the markers with nonsense is counted so: {total} bytes")
+    rig.check("lied" in text and total < 400 * 2 ** 49, f"nonsense that a caller gives the markers is counted: {total} bytes")
     nm = subprocess.run(["readelf", "-d", alloc_model.library()], stdout=subprocess.PIPE, text=True, check=True).stdout
     rig.check("NEEDED" not in nm, "the library needs no other")
 

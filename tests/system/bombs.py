@@ -514,7 +514,7 @@ endpoint = {sink.endpoint}
             rig.check(p.poll() is None, f"{name}: the bomb itself runs on")
             rig.end(p)
         sink.wait_for(sink.count() + 4, 30)
-        # Frames without a name are still known; nobody runs in them any more. Who looked them up again would
+        # Frames without a name are still known; nobody runs in them any more. A symbolizer that looked them up again would
         # do so in each window.
         used = []
         while len(used) < 12 and min(used, default=5) >= 0.3:

@@ -573,7 +573,7 @@ def nobody_reads(directory):
         os.unlink(out)
 
 
-# A host of many CPUs: events of those that are not there are events of those that are, without what they tell of processes.
+# A host of many CPUs: the CPUs that are not there have events of those that are, without records of processes.
 MANY = r"""
 #include <dlfcn.h>
 #include <linux/perf_event.h>

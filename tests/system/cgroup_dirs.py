@@ -97,7 +97,7 @@ class MemoryLimit:
         return None
 
     def remove(self):
-        """Who is in it goes back."""
+        """Its processes go back."""
         if not self.path:
             return
         for _ in range(100):  # some may just be born in it, or end

@@ -63,7 +63,7 @@ def causes(program):
             "mkdir /sys/kernel/security && echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown && "
             f"{program} check")
     shown(p, "BAD", "lockdown", "lockdown=integrity")
-    # What Debian's and Ubuntu's kernels have there, for one who is not root.
+    # What Debian's and Ubuntu's kernels have there, for users other than root.
     for value in (3, 4):
         script = (f"mount --make-rprivate / && echo {value} >{rig.path('value')} && mount --bind {rig.path('value')} "
                   f"/proc/sys/kernel/perf_event_paranoid && exec {' '.join(NOBODY)} {program} \"$@\"")
@@ -77,7 +77,7 @@ def causes(program):
     p = run(program, "check")
     for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
                  "PMU", "kernel features", "rings", "rate"):
-        rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
+        rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it has a line for {name}")
 
 
 def not_mounted(program):

@@ -92,7 +92,7 @@ endpoint = {sink.endpoint}
             rig.start(["sleep", "60"])
         rig.wait_for("a warning of refused processes", lambda: re.search(
             r"host tables full: [1-9]\d* processes refused since the start \(16 tracked; raise max_processes\)", daemon.log()))
-        rig.check(True, "a full table of processes is told of")
+        rig.check(True, "the log reports a full table of processes")
         daemon.stop()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/cmd src/broker src/opener
 """`perfwalk ctl`: what status says against what is known, a flush that brings what ran just before, a
-pause in which nothing is sampled and that the profiles tell of, a reload; and who may not ask."""
+pause in which nothing is sampled and that the profiles show, a reload; and users who may not ask."""
 import json
 import os
 import pwd

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: symbolize src/symbolizer src/opener
 """Separate debug files of a program that runs in another root: found there by build id and by
-debuglink, and nothing in that root can hold up or lead astray who looks for them."""
+debuglink, and nothing in that root can delay or mislead the search for them."""
 import os
 import re
 import shutil

@@ -143,7 +143,7 @@ def tells(body, name):
 
 
 def named(receiver, program):
-    """Whether the last window with the program tells of it."""
+    """Whether the last window with the program has it."""
     told = (tells(body, program.name) for body in reversed(receiver.payloads()))
     return next((x for x in told if x is not None), False)
 
@@ -419,7 +419,7 @@ def check_record():
     n, total, r = capture(f"ima:enforcing file:///srv {server.url}/")
     rig.check(total > 10 and n > 0.8 * total, f"{n} of {total} samples of the first capture have names")
     rig.check(files(rig.path("xdg/perfwalk/debuginfod"), ".debug") == [program.id + ".debug"], "it is kept in XDG_CACHE_HOME")
-    rig.check("DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
+    rig.check("DEBUGINFOD_URLS: expected" in r.err, "a URL that is no server's is reported")
     recorded = rig.path("captured.data")
     subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "199", "--call-graph", "dwarf", "-o", recorded,
                     "-p", str(program.process.pid), "--", "sleep", "1"], check=True, timeout=120)

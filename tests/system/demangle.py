@@ -66,7 +66,7 @@ def main():
                        check=True)
         rig.check(*leaf_is(rig.read_folded(converted), want))
     r = rig.record("--demangle", "short", "-d", "1")
-    rig.check(r.status == 2 and "full, simple or none" in r.err, "another style is refused and told of")
+    rig.check(r.status == 2 and "full, simple or none" in r.err, "another style is refused with the reason")
 
     with Sink() as sink:
         daemon = rig.Daemon(f"""

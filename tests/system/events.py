@@ -260,7 +260,7 @@ def targets(directory):
 
 
 def tracepoint(directory):
-    """The scheduler's tracepoint and its counter tell of the same moments."""
+    """The scheduler's tracepoint and its counter happen at the same moments."""
     text = rig.path("switches.perf.txt")
     out, _ = capture("-e", "cpu-clock", "-e", "context-switches,sched:sched_switch", "-o", text, "--",
                      os.path.join(directory, NAME), "switches", "300")
@@ -335,7 +335,7 @@ def killed(directory):
     truth = Truth(out)
     sums = totals(perf_text(text), NAME)
     n, burnt = sums["page-faults"]["counted_touch"], sums["cpu-clock"]["counted_burn"]
-    # What it had read of a window of 2 s dies with it, of both events, and is told; losses.py does the sum.
+    # What it had read of a window of 2 s dies with it, of both events, and is reported; losses.py does the sum.
     gap = truth.faults - n
     rig.check(0 <= gap <= missing(out), f"{gap} faults of {truth.faults} are missing, {missing(out)} samples told")
     # The lost moments have more of the one or of the other, and time is sampled.

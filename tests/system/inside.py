@@ -131,7 +131,7 @@ class Service:
         if self.returncode is None and rig.status_of(self.pid).get("State", "Z")[0] in "ZX":
             # By then what was left of its processes is gone.
             try:
-                code, status = rig.wait_for(f"systemd tells of the end of {self.name}", self.end)
+                code, status = rig.wait_for(f"systemd reports the end of {self.name}", self.end)
             except rig.Failure:
                 self.tell()
                 raise

@@ -200,7 +200,7 @@ def main():
 
     r = rig.record("-F", 99, "-d", 2, "-o", rig.path("bad.folded"), "--", program, rig.workdir(), "swapped")
     rig.check(r.status == 143 and r.err.count("another byte order") == 1,
-              "one of another byte order is told of, once" + ("" if r.status == 143 else r.text()))
+              "one of another byte order is reported, once" + ("" if r.status == 143 else r.text()))
     stacks = rig.read_folded(rig.path("bad.folded"))
     rig.check(any(re.match(r"\[.*\]", s.user[-1]) for s in stacks if s.user), "and its code stays without a name")
     check_all_unwound(os.path.join(built, "unwound"))

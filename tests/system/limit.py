@@ -127,7 +127,7 @@ def down(daemon, sink, pids):
     watch(daemon, pids, STEPS[-1], 150)
     log = [line for line in daemon.log().splitlines() if "quality goes down: without " in line]
     said = [line.split(": without ")[1].split(" (")[0] for line in log]
-    rig.check(said == SAID, f"the log tells of {n} steps down: {said}")
+    rig.check(said == SAID, f"the log has {n} steps down: {said}")
     least = RATE // 8
     rig.wait_for(f"{least} Hz", lambda: ask(daemon).get("rate_hz") == least, 40)  # when the profiler has left
     rig.check(ask(daemon)["stack_size"] == 8192, f"{least} Hz, stack copies of 8192")
@@ -146,7 +146,7 @@ def up(daemon, sink, pids):
     watch(daemon, pids, "no", 200)
     said = [line.split(": again with ")[1].split(" (")[0] for line in daemon.log().splitlines()
             if "quality goes up: again with " in line]
-    rig.check(said == SAID[::-1], f"the log tells of as many steps up: {said}")
+    rig.check(said == SAID[::-1], f"the log has as many steps up: {said}")
     rig.wait_for(f"{RATE} Hz", lambda: ask(daemon).get("rate_hz") == RATE, 40)
     rig.check(True, f"{RATE} Hz again")
     rig.check(daemon.role("symbolizer") == before, "the symbolizer stays")

@@ -22,7 +22,7 @@ LOCKS = {"pool": r"\[lock pool_mutex\]", "journal": r"\[lock journal\+0x40\]", "
 def truth_of(text):
     """{kind: (waits, ns for sure, ns of which some may have been spent waiting for a CPU, the longest)}."""
     found = {k: tuple(map(int, n)) for k, *n in re.findall(r"^(\w+) (\d+) (\d+) (\d+) (\d+) 0x", text, re.M)}
-    rig.check(set(found) == set(LOCKS), f"the workload tells of each lock: {found}")
+    rig.check(set(found) == set(LOCKS), f"the workload names each lock: {found}")
     return found
 
 

@@ -70,7 +70,7 @@ def kill_often(p, roles, target):
 
 
 def capture(directory, roles):
-    """What is told of a capture under fire, and what the kernel counted."""
+    """What a capture under fire reports, and what the kernel counted."""
     name = rig.path("faults.perf.txt")
     target = rig.start([os.path.join(directory, "counted"), "both", str(PAGES), str(MS), str(ROUNDS)],
                        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
@@ -157,7 +157,7 @@ def status(daemon):
 
 
 def received(sink):
-    """Samples, and what the payloads tell of losses. One that came twice (its exporter died before it knew that it
+    """Samples, and the losses that the payloads report. One that came twice (its exporter died before it knew that it
     had come) is counted once."""
     sums = dict.fromkeys(("samples_lost", "samples_lost_with_process", "samples_dropped", "kept"), 0)
     for body in set(sink.payloads()):

@@ -468,7 +468,7 @@ def bad_days(daemon, port, sink):
         rig.kill(daemon.role("profiler"), signal.SIGCONT)
     healthy(port)
     sink.__exit__()
-    text = rig.wait_for("/readyz to tell of the destination", lambda: (
+    text = rig.wait_for("/readyz to name the destination", lambda: (
         lambda r: b"export:sink is unreachable" in r[2] and (r[0], r[2]))(get(port, "/readyz")), 20)
     rig.check(text[0] == 200, f"a destination that is away: {text[0]} {text[1].decode().strip()}")
     v = values(port)

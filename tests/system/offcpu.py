@@ -14,7 +14,7 @@ from sink import Sink
 
 ROUNDS = 60
 NAME = f"w{os.getpid()}"
-# Kind of the workload: the reason that is told.
+# Kind of the workload: the reason that is shown.
 REASONS = {"lock": "lock", "condition": "condition", "sleep": "sleep", "poll": "poll", "epoll": "poll", "pipe": "pipe",
            "network": "network", "file_lock": "file lock", "signal": "signal", "child": "child"}
 MS = 1000  # of folded stacks, which are in microseconds
@@ -23,7 +23,7 @@ MS = 1000  # of folded stacks, which are in microseconds
 def truth_of(text):
     """{kind: (us that were blocked for sure, us of which some may have been spent waiting for a CPU)}."""
     found = {k: (int(sure) / 1000, int(unsure) / 1000) for k, sure, unsure in re.findall(r"^(\w+) (\d+) (\d+)$", text, re.M)}
-    rig.check(set(found) == set(REASONS), f"the workload tells of each kind: {sorted(found)}")
+    rig.check(set(found) == set(REASONS), f"the workload names each kind: {sorted(found)}")
     return found
 
 

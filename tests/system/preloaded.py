@@ -119,7 +119,7 @@ def of_windows(d, sink, program):
     rig.check(not windows(sink)[-1]["alloc_space"], "and nothing was allocated in the last one")
     heap.end()
     flush(d, sink)
-    # One window more tells of nothing, or is not even sent.
+    # One more window has nothing in it, or is not even sent.
     last = windows(sink)[-1]
     n = len(windows(sink))
     flush(d, sink)

@@ -311,7 +311,7 @@ def wait_for(what, condition, seconds=PATIENCE):
         if value:
             return value
         if time.monotonic() > deadline:
-            fail(f"waited {seconds:g} s in vain: {what}")
+            fail(f"did not happen within {seconds:g} s: {what}")
         time.sleep(0.02)
 
 

@@ -278,7 +278,7 @@ def check_nobody():
         os.chmod(key, 0o600)
         daemon = rig.Daemon(config(sink, "user = bin", "key.cache") + f"client_key = {key}\nclient_certificate = {key}\n", "key")
         rig.wait_for("it warns of the key", lambda: f"may not read {key}: chgrp" in daemon.log())
-        rig.check(True, "a key that the network's user may not read is told of")
+        rig.check(True, "a key that the network's user may not read is reported")
         daemon.stop()
         daemon = rig.Daemon(text + "headers = authorization=secret\n", "credentials")
         status = daemon.process.wait(20)
@@ -334,7 +334,7 @@ def check_order():
             text = f.read()
         if "SECCOMP_SET_MODE_FILTER" in text and mapped in text:
             readers.append(text.index("SECCOMP_SET_MODE_FILTER") < text.index(mapped))
-    rig.check(readers == [True], f"who reads perf.data has its filter before it sees the file ({readers})")
+    rig.check(readers == [True], f"the reader of perf.data has its filter before it sees the file ({readers})")
 
 
 LIBC = "tests/workloads/libc.c", *(f"src/process/{name}.c" for name in (
@@ -401,7 +401,7 @@ def check_environment():
         for pid in roles_of(daemon).values():
             wait_filter(pid, "0")
         rig.check(daemon.log().count('PERFWALK_SECCOMP is "eror": expected errno, kill or no') == 1,
-                  "another word there is told of once, and ignored")
+                  "another word there is reported once, and ignored")
         daemon.stop()
 
 

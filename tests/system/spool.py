@@ -53,7 +53,7 @@ def holes(found):
 
 
 def read_spool(daemon):
-    """(body as it will be sent, samples that its header speaks of) of each file."""
+    """(body as it will be sent, samples that its header counts) of each file."""
     found = []
     for name in files(daemon):
         with open(os.path.join(daemon.spool, name), "rb") as f:
@@ -105,7 +105,7 @@ class Marked:
             pieces = [self.mark[i:i + 8] for i in range(0, 32, 8)]
             found = [piece for content in contents for piece in pieces if piece in content or piece[::-1] in content]
             if what != "the log":
-                rig.check(any(b"secret_leaf" in c for c in contents), f"{what}: they can be read, and tell of it")
+                rig.check(any(b"secret_leaf" in c for c in contents), f"{what}: they can be read, and contain it")
             rig.check(contents and not found, f"it is nowhere in {len(contents)} of {what}, {sum(map(len, contents))} bytes")
 
 

@@ -121,7 +121,7 @@ def reloaded(machine, sink, name):
 
 
 def spooled(machine, port, name):
-    """Profiles that nobody took lie on disk over a restart, and come to who is there then."""
+    """Profiles that could not be sent stay on disk over a restart, and reach the receiver that is there then."""
     machine.write(CONFIG, config(port))
     start(machine, name, "restart")
     spool = f"/proc/{machine.pid}/root/var/lib/perfwalk/spool"
@@ -175,9 +175,9 @@ def variant(machine, name, drop_in, root=True, graded=True):
                                                                                     else None)(
             os.stat(f"/proc/{machine.pid}/root/run/perfwalk/control")))
         rig.check(socket.st_gid == int(own["Gid"].split()[0]), f"{name}: the control socket is for perfwalk's group")
-        rig.wait_for(f"{name}: systemctl status tells of them", lambda: "samples" in machine.run(
+        rig.wait_for(f"{name}: systemctl status counts them", lambda: "samples" in machine.run(
             "systemctl", "show", "-P", "StatusText", "perfwalk"), 60)
-        rig.check(True, f"{name}: systemctl status tells of them")
+        rig.check(True, f"{name}: systemctl status counts them")
         if graded:
             killed(machine, sink, name)
             reloaded(machine, sink, name)
@@ -187,9 +187,9 @@ def variant(machine, name, drop_in, root=True, graded=True):
     if graded:
         spooled(machine, port, name)
     said = journal(machine)
-    rig.check("profiling the whole host" in said, f"{name}: the journal tells of the start")
+    rig.check("profiling the whole host" in said, f"{name}: the journal has the start")
     refused = re.search(r".*(?:Operation not permitted|Permission denied|Read-only|is not used).*", said)
-    rig.check(not refused, f"{name}: the journal tells of no refusal" + (f": {refused[0]}" if refused else ""))
+    rig.check(not refused, f"{name}: the journal has no refusal" + (f": {refused[0]}" if refused else ""))
 
 
 def main():

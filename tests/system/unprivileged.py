@@ -46,7 +46,7 @@ def hidden(program, directory):
     def limit(pid, name):
         with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
             return next(line[len(name):].split()[0] for line in f if line.startswith(name))
-    # The kernel gives /proc/PID of who is not dumpable to root.
+    # The kernel gives /proc/PID of a process that is not dumpable to root.
     for name, pid in (("broker", p.pid), ("profiler", child(rig.ROLES["profiler"]))):
         rig.wait_for(f"{name}: no core, and hidden from its own user", lambda pid=pid:
                      os.stat(f"/proc/{pid}/environ").st_uid == 0 and limit(pid, "Max core file size") == "0")

@@ -197,7 +197,7 @@ static void on_watch_timer(void *ctx)
 
 static void on_timeout(void *ctx)
 {
-	fprintf(stderr, "waited in vain\n");
+	fprintf(stderr, "it did not happen in time\n");
 	exit(1);
 }
 
@@ -253,7 +253,7 @@ static void run_recording(const struct step *steps, const struct plan *plan)
 	CHECK_INT(run(steps, plan, &o), ==, 0);
 }
 
-/* How often who has seen that; *ret_last: where in the order, and which value, the last time. */
+/* How often a child has seen that; *ret_last: its last place in the order, and its value. */
 static unsigned int count(enum peer who, enum seen what, struct note *ret_last, uint32_t *ret_at)
 {
 	uint32_t n = __atomic_load_n(&shared->n, __ATOMIC_SEQ_CST);

@@ -103,7 +103,7 @@ static void test_budget(void)
 	CHECK_INT(one, >, 20000 * 8);
 	CHECK_INT(two, >, one);
 
-	/* Who was asked about last goes, since the other may be asked about once more. */
+	/* The process asked about last goes, since a question about the other may still come. */
 	code_names_trim(c, both - 1);
 	CHECK_INT(code_names_bytes(c), ==, one);
 	CHECK_INT(look_up(c, 1, 5, "map_5", both - 1), ==, one);

@@ -207,7 +207,7 @@ static void test_types(void)
 	CHECK_INT(x->max_elapsed_ns, ==, 3600 * NSEC_PER_SEC);
 }
 
-/* Kept as numbers: who is left out must not hang on a later look-up. */
+/* Kept as numbers: a later look-up must not change which users are left out. */
 static void test_users(void)
 {
 	_cleanup_(config_freep) struct config *c =

@@ -116,7 +116,7 @@ static void test_hostile(void)
 	}
 }
 
-/* A file that could be made shorter would end who reads it. */
+/* A file that could be made shorter would end the process that reads it. */
 static void test_no_ring(void)
 {
 	struct frame_ring *reader;

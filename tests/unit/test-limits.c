@@ -69,7 +69,7 @@ static void test_sum(void)
 }
 #endif
 
-/* Who can be had again without a loss goes first, and who holds samples last. */
+/* A child that can be replaced without a loss goes first, one that holds samples last. */
 static void test_oom_scores(void)
 {
 	int scores[PEER_N] = {0};

@@ -532,7 +532,7 @@ static void test_readers_die(void)
 	drop_writer(&w);
 }
 
-/* What one reader was told of losses the next one is not told again, whichever way it hears it. */
+/* A loss that one reader got is not reported to the next one, whichever way it comes. */
 static void test_losses_are_told_once(void)
 {
 	_cleanup_(ledger_unmapp) struct ledger *ledger = NULL;

@@ -576,7 +576,7 @@ int main(int argc, char **argv)
 	(void)atexit(remove_all);
 	if (!told(0)) {
 		(void)kill(child, SIGKILL);
-		SKIP("no mount namespace to be had");
+		SKIP("no mount namespace can be made");
 	}
 	RUN(test_ordinary_mounts);
 	RUN(test_a_silent_server);

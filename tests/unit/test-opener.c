@@ -416,7 +416,7 @@ static void test_perf_maps_of_root(void)
 	int fd = geteuid() == 0 ? perf_map_of_a_stranger(false) : -ENODEV;
 
 	if (fd == -ENODEV) {
-		fprintf(stderr, "no mount namespace to be had: not tested\n");
+		fprintf(stderr, "no mount namespace can be made: not tested\n");
 		return;
 	}
 	CHECK_INT(fd, >=, 0);

@@ -173,7 +173,7 @@ static void on_watch_timer(void *ctx)
 
 static void on_timeout(void *ctx)
 {
-	fprintf(stderr, "waited in vain\n");
+	fprintf(stderr, "it did not happen in time\n");
 	exit(1);
 }
 
@@ -213,7 +213,7 @@ static bool is(struct peer_id who, enum peer kind, uint32_t index)
 	return who.kind == kind && who.index == index;
 }
 
-/* As often as the sides of a pair tell of each other. */
+/* As often as each side of a pair names the other. */
 static unsigned int n_joined(enum peer a, uint32_t i, enum peer b, uint32_t j)
 {
 	unsigned int there = world.joined[a][i][b][j], back = world.joined[b][j][a][i];

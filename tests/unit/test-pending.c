@@ -500,7 +500,7 @@ static void test_waiting_by_the_model(void)
 	}
 }
 
-/* However little room there is for frames, each sample has the stack that it was told of. */
+/* However little room there is for frames, each sample has the stack that was read for it. */
 static void test_little_room_for_frames(void)
 {
 	for (uint32_t round = 0; round < 400; round++) {

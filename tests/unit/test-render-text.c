@@ -217,7 +217,7 @@ static void test_summary(void)
 	profile_deinit(&p);
 }
 
-/* What was left out does not count; copies and frames are told of as far as that says something. */
+/* What was left out does not count; copies and frames are shown where they say something. */
 static void test_summary_of_stacks(void)
 {
 	struct profile p;
@@ -232,9 +232,7 @@ static void test_summary_of_stacks(void)
 	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 4;
 	text = render(&p, summary_80);
 	CHECK(strstr(text, "Samples                         12  "));
-	CHECK(strstr(
-		text,
-		"  left out                      30   63.8%  of other processes\n"));
+	CHECK(strstr(text, "  left out                      30   63.8%  of other processes\n"));
 	CHECK(strstr(text, "  copied                  16.0 KiB          of each stack; 8K would do "
 			   "for 75%\n"));
 	CHECK(strstr(text, "  frames                  up to 16          in half of the stacks\n"));

@@ -154,7 +154,7 @@ static struct {
 	unsigned int until_started, until_quarantined, until_again; /* then the loop ends */
 	uint64_t set_aside_ns;
 	const char *strikes_path;
-	bool restart_profiler;		   /* as a reload does, once it was told of a file */
+	bool restart_profiler;		   /* as a reload does, once it knows of a file */
 	uint64_t started_ns[16], quiet_ns; /* quiet_ns: then the loop ends, too */
 	bool clean, said_last_words;
 } world;
@@ -224,7 +224,7 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 
 static void on_timeout(void *ctx)
 {
-	fprintf(stderr, "waited in vain\n");
+	fprintf(stderr, "it did not happen in time\n");
 	exit(1);
 }
 
@@ -260,7 +260,7 @@ static void on_enough(void *ctx)
 	loop_exit(world.loop, 0);
 }
 
-/* Runs the tree until the symbolizer was started n times and n_quarantined files were told of. */
+/* Runs the tree until the symbolizer has started n times and n_quarantined files are reported. */
 static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
 		     uint64_t file_timeout_ns)
 {
@@ -350,7 +350,7 @@ static void test_time_that_is_not_the_files(void)
 	end_tree();
 }
 
-/* A new profiler is told of what was set aside before its time, as after a reload. */
+/* A new profiler learns which files were set aside before it started, as after a reload. */
 static void test_a_restart_forgets_nothing(void)
 {
 	world.restart_profiler = true;
@@ -530,7 +530,7 @@ static void check_oom_score(enum peer who, int score)
 	CHECK_INT(oom_score_of(pid), ==, score);
 }
 
-/* When memory is short, who reads strangers' files goes first, and this process last. */
+/* When memory is short, the child that reads strangers' files goes first, and this process last. */
 static void test_whom_the_kernel_kills(void)
 {
 	int ours = oom_score_of(getpid());
@@ -642,7 +642,7 @@ static void test_stop_behind_a_restart(void)
 	end_tree();
 }
 
-/* ---- Who may ask for what ---- */
+/* ---- Which child may ask for what ---- */
 
 static struct {
 	struct loop *loop;

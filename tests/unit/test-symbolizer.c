@@ -26,7 +26,7 @@ static struct {
 	struct status_page *status;
 } it;
 
-/* Both ends wait; alarm() ends a test that waits in vain. */
+/* Both ends wait; alarm() ends a test that would wait for ever. */
 static void make_pair(int pair[2])
 {
 	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);

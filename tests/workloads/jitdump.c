@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small just-in-time compiler that tells of its code in DIRECTORY/jit-PID.dump: it runs
+ * A small just-in-time compiler that describes its code in DIRECTORY/jit-PID.dump: it runs
  * jitted_first for a second and a half, puts jitted_second in its place, one byte further on, for
  * as long, and so on: each stands where instructions of the other were. With a second argument the
  * file says it is of a machine of the other byte order.

@@ -155,7 +155,7 @@ static void *hold(void *ctx)
 	return NULL;
 }
 
-/* Who is done reads no more, and must not make this one wait while others need it. */
+/* A thread that is done reads no more, and must not make this one wait while others need it. */
 static void *feed(void *ctx)
 {
 	(void)fcntl(feed_pipe[1], F_SETFL, O_NONBLOCK);
