@@ -62,8 +62,7 @@ static bool any_is_called(const struct profile *p, const uint32_t *frames, uint3
 	return false;
 }
 
-/* A thread that waits for an answer, for the end of a thread, or to write does not wait for work.
- * */
+/* Waiting for an answer, for the end of a thread, or to write is not waiting for work. */
 static bool waits_for_work(const struct profile *p, uint32_t stack)
 {
 	uint32_t n;
