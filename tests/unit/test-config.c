@@ -1121,6 +1121,14 @@ static void test_default_file(void)
 	CHECK_STR(of_set, of_file);
 }
 
+/* NULL: it is the last one. .Sx, a reference, ends no section. */
+static const char *section_end(const char *text)
+{
+	const char *sub = strstr(text, "\n.Ss "), *section = strstr(text, "\n.Sh ");
+
+	return sub && (!section || sub < section) ? sub : section;
+}
+
 /* Each key of the table has its item, under its section, in the manual, with its default. */
 static void test_manual(void)
 {
@@ -1141,7 +1149,7 @@ static void test_manual(void)
 		at = strstr(page, heading);
 		if (!at)
 			CHECK_STR("the manual", heading);
-		end = strstr(at + strlen(heading), "\n.S");
+		end = section_end(at + strlen(heading));
 		part = strndup(at, end ? (size_t)(end - at) + 1 : strlen(at));
 		for (size_t i = 0; i < n; i++) {
 			char item[128];
