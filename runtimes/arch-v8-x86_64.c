@@ -43,7 +43,8 @@ static size_t find_leave(const uint8_t *before, size_t n)
 
 /*
  * Behind pop rbp: arguments that only their number tells are dropped by a pop of the return
- * address, a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the interpreter rcx.
+ * address, a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the
+ * interpreter rcx.
  */
 static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n, uint8_t *ret_register)
 {

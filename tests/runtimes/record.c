@@ -6,7 +6,8 @@
  *
  * Java and JavaScript: stops threads of the process (ptrace) until SAMPLES were in such code, and
  * walks their stacks. Python: walks the stacks of all threads, at most SAMPLES, of a process that
- * somebody has stopped. Writes the reads and the samples (recording.h) to FILE, and prints the walks.
+ * somebody has stopped. Writes the reads and the samples (recording.h) to FILE, and prints the
+ * walks.
  */
 #include <dirent.h>
 #include <fcntl.h>
