@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The variable of each thread that points to its context (OTEP 4947), in the program or a library. */
+/* The variable of each thread that points to its context (OTEP 4947), in a program or library. */
 __attribute__((visibility("default"))) __thread void *otel_thread_ctx_v1;
 
 __attribute__((visibility("default"))) void **span_slot(void)
