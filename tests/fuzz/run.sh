@@ -63,6 +63,8 @@ kept() # TARGET
 	unwind) echo tests/fuzz/corpus-unwind tests/fuzz/corpus-symbols ;;
 	recorded) echo tests/data/unwind ;;
 	recorded-aarch64) echo tests/data/unwind/aarch64 ;;
+	hotspot) echo tests/data/runtimes ;;
+	cpython) echo tests/data/cpython ;;
 	walk) ;;
 	*) echo "tests/fuzz/corpus-$1" ;;
 	esac
@@ -82,8 +84,10 @@ seed() # TARGET
 			esac
 		done
 	done
-	# A larger one is mostly stack, and slow.
-	find "$out/$1/seeds" -size +128k -delete
+	# A larger one is mostly stack, and slow; of a Java process there are no smaller ones.
+	largest=128
+	[ "$1" != hotspot ] || largest=1024
+	find "$out/$1/seeds" -size +${largest}k -delete
 }
 
 n_targets=0 n_findings=0
