@@ -498,7 +498,7 @@ static int find_marker(const struct elf_image *im, const char *what,
 	if (s.n == 0)
 		explain_no_marker(&s, error, n_error);
 	else if (s.n_refused)
-		(void)snprintf(error, n_error, "%s stands in %u places of it, more than %u", what,
+		(void)snprintf(error, n_error, "%s stands in %u places of it, more than %d", what,
 			       s.n + s.n_refused, PROBE_PLACES_MAX);
 	markers_deinit(&s);
 	return s.n_refused ? -E2BIG : s.n ? (int)s.n : -ENOENT;

@@ -18,7 +18,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = "analyse"
-ROOMS = ("util", "unwind", "symbolize", "proto", "src")
+ROOMS = ("alloc", "util", "unwind", "symbolize", "runtimes", "proto", "src")
 COMPILER = re.compile(r"\[-W(?!analyzer)[^]]*\]$")  # which warns in every build
 BUG = "tests/analyse/bug.c"
 PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?!note)\w+: (?P<text>.*\[[^][]+\])")
