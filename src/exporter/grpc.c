@@ -136,14 +136,29 @@ static void take_details(struct grpc_status *s, const char *value, size_t n)
 	s->has_delay = otlp_status_retry_delay(bytes, n_bytes, &s->delay_ns) == 0;
 }
 
+/* One digit or two; the line may end with them. */
+static bool read_code(const char *value, size_t n, int *ret)
+{
+	int code = 0;
+
+	if (n == 0 || n > 2)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!isdigit((unsigned char)value[i]))
+			return false;
+		code = code * 10 + value[i] - '0';
+	}
+	*ret = code;
+	return true;
+}
+
 void grpc_take_header(struct grpc_status *s, const char *line, size_t n)
 {
 	const char *value;
 	size_t length;
 
 	value = value_of(line, n, "grpc-status", &length);
-	if (value && length > 0 && length <= 2 && isdigit((unsigned char)value[0])) {
-		s->code = atoi(value);
+	if (value && read_code(value, length, &s->code)) {
 		s->known = true;
 	} else if ((value = value_of(line, n, "grpc-message", &length))) {
 		take_message(s, value, length);
