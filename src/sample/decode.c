@@ -379,24 +379,27 @@ static bool read_event(const struct record_layout *l, struct cursor *c,
 
 bool record_decode(const struct record_layout *l, const void *bytes, size_t n, struct record *ret)
 {
-	size_t trailer = trailer_size(l);
 	struct cursor c = cursor_make(bytes, n), end;
+	size_t trailer;
 	struct perf_event_header h;
-	struct record r = {.type = RECORD_BAD}, id = {.type = RECORD_BAD};
+	struct record r, id;
 	bool wanted;
 
 	cursor_read(&c, &h, sizeof(h));
 	if (!cursor_ok(&c) || h.size != n || (uintptr_t)bytes & 7)
 		goto bad;
+	/* Of these there are many, and a record is large: no copies. */
 	if (h.type == PERF_RECORD_SAMPLE) {
-		read_sample(l, &c, h.misc, &r);
+		*ret = (struct record){.type = RECORD_BAD};
+		read_sample(l, &c, h.misc, ret);
 		if (!cursor_ok(&c))
 			goto bad;
-		*ret = r;
 		return true;
 	}
+	trailer = trailer_size(l);
 	if (trailer > cursor_left(&c))
 		goto bad;
+	r = id = (struct record){.type = RECORD_BAD};
 	end = cursor_make((const uint8_t *)bytes + n - trailer, trailer);
 	c.end -= trailer;
 	read_trailer(l, &end, &id);

@@ -76,14 +76,23 @@ static bool get(const struct record *r, const struct tracepoint_field *f, int64_
 	return tracepoint_get(f, r->sample.raw, r->sample.n_raw, ret);
 }
 
-static void read_spot(uint64_t mask, const uint64_t *regs, struct sample_spot *ret)
+/* One pass over the registers: this is done for every switch of the host. */
+static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch *ret)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, k = 0;
 
-	for (uint64_t left = sample_place_regs; left; left &= left - 1) {
+	for (uint64_t left = mask | sample_place_regs; left; left &= left - 1) {
 		uint32_t reg = (uint32_t)__builtin_ctzll(left);
+		uint64_t value = mask >> reg & 1 ? regs[n++] : 0;
 
-		ret->regs[n++] = mask >> reg & 1 ? arch_register(mask, regs, reg) : 0;
+		if (sample_place_regs >> reg & 1)
+			ret->spot.regs[k++] = value;
+		if (reg == arch_sp)
+			ret->sp = value;
+		else if (reg == arch_ip)
+			ret->ip = value;
+		else if (reg == arch_arguments[0])
+			ret->argument = value;
 	}
 }
 
@@ -103,14 +112,10 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 	ret->prev_id = (uint32_t)prev;
 	ret->next_id = (uint32_t)next;
 	ret->has_program = regs != NULL;
-	ret->sp = regs ? arch_register(o->regs_mask, regs, arch_sp) : 0;
-	ret->ip = regs ? arch_register(o->regs_mask, regs, arch_ip) : 0;
-	ret->argument = regs && arch_arguments[0] < 64 && o->regs_mask >> arch_arguments[0] & 1
-				? arch_register(o->regs_mask, regs, arch_arguments[0])
-				: 0;
+	ret->sp = ret->ip = ret->argument = 0;
 	ret->spot = (struct sample_spot){{0}};
 	if (regs)
-		read_spot(o->regs_mask, regs, &ret->spot);
+		read_place(o->regs_mask, regs, ret);
 	return true;
 }
 
