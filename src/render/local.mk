@@ -73,6 +73,10 @@ check_PROGRAMS += tests/unit/test-render-text
 tests_unit_test_render_text_SOURCES = tests/unit/test-render-text.c $(render_synthetic)
 tests_unit_test_render_text_LDADD = $(render_libs)
 
+check_PROGRAMS += tests/unit/test-waits
+tests_unit_test_waits_SOURCES = tests/unit/test-waits.c tests/unit/test.h tests/unit/waits-model.h
+tests_unit_test_waits_LDADD = $(render_libs)
+
 check_PROGRAMS += tests/unit/test-render-otlp
 tests_unit_test_render_otlp_SOURCES = tests/unit/test-render-otlp.c $(render_synthetic)
 tests_unit_test_render_otlp_LDADD = $(render_libs)

@@ -67,6 +67,12 @@ tests_fuzz_replay_window_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tes
 tests_fuzz_replay_window_LDADD = libscreen.a $(render_libs)
 EXTRA_DIST += tests/fuzz/corpus-window
 
+check_PROGRAMS += tests/fuzz/replay-waits
+tests_fuzz_replay_waits_SOURCES = tests/fuzz/fuzz-waits.c tests/fuzz/input.h tests/fuzz/replay.h tests/unit/waits-model.h
+tests_fuzz_replay_waits_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-waits"'
+tests_fuzz_replay_waits_LDADD = $(render_libs)
+EXTRA_DIST += tests/fuzz/corpus-waits
+
 check_PROGRAMS += tests/fuzz/replay-config
 tests_fuzz_replay_config_SOURCES = tests/fuzz/fuzz-config.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_config_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-config"'
