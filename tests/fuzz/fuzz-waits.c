@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: samples of waits, six bytes each, in the tables of locks, reasons and threads. */
+/* libFuzzer target: samples of waits, six bytes each, in the tables of locks, reasons, threads. */
 #include "tests/fuzz/input.h"
 #include "tests/unit/waits-model.h"
 
