@@ -36,6 +36,7 @@ struct broker_event {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;
 	bool wall;			/* of blocks: all time of threads is wanted */
+	uint64_t grown_after_ns;	/* of picked blocks: see struct sample_options */
 	bool only_user, only_kernel;	/* also where the options do not say so of all */
 	char filter[SAMPLE_MAX_FILTER]; /* of a tracepoint; "": none */
 };

@@ -59,6 +59,7 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.switch_fields = e->switch_fields,
 		.index = index,
 		.wall = e->wall,
+		.grown_after_ns = e->grown_after_ns,
 		.filter = e->filter[0] ? e->filter : NULL,
 		.period = e->period * divisor,
 		.rate_hz = e->rate_hz > divisor ? e->rate_hz / divisor : e->rate_hz > 0,

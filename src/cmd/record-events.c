@@ -387,8 +387,11 @@ int record_events_check(struct record_options *o)
 	r = check_events(o);
 	if (o->n_events == 0)
 		o->n_events = 1; /* one without a name: CPU time */
-	for (uint32_t i = 0; i < o->n_events && r == 0; i++)
+	for (uint32_t i = 0; i < o->n_events && r == 0; i++) {
+		o->events[i].grown_after_ns =
+			o->events[i].use == SAMPLE_USE_PICKED ? o->grown_after_ns : 0;
 		r = choose_distance(o, &o->events[i]);
+	}
 	if (r == 0)
 		choose_rings(o);
 	return r;

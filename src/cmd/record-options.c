@@ -27,6 +27,7 @@ enum {
 	OPT_FILTER,
 	OPT_MEMORY,
 	OPT_ALLOC,
+	OPT_GROWN_AFTER,
 	OPT_OFF_CPU,
 	OPT_LOCKS,
 	OPT_WALL,
@@ -66,6 +67,9 @@ static const struct option_spec option_table[] = {
 	 OPT_MEMORY},
 	{0, "alloc", NULL, "memory allocated and in use, by a library loaded into COMMAND",
 	 OPT_ALLOC},
+	{0, "grown-after", "TIME",
+	 "with --alloc: in use only what came later than TIME after the start, as leaks do",
+	 OPT_GROWN_AFTER},
 	{0, "off-cpu", NULL, "besides, how long threads were blocked, where, and for what",
 	 OPT_OFF_CPU},
 	{0, "locks", NULL, "the same, and which locks they waited for, and who released these",
@@ -253,6 +257,11 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_add_memory_growth(o);
 	case OPT_ALLOC:
 		return record_add_allocations(o);
+	case OPT_GROWN_AFTER:
+		if (text_parse_duration_ns(value, &o->grown_after_ns) < 0 || o->grown_after_ns == 0)
+			return options_complain(&record_command, "--grown-after", value,
+						"expected a time such as 500ms, 10s or 2m");
+		return 0;
 	case OPT_OFF_CPU:
 		o->off_cpu = true;
 		return 0;
@@ -301,6 +310,8 @@ static int check_options(struct record_options *o, bool command)
 	if (o->outputs.n == 0 && o->quiet)
 		return options_refuse(&record_command,
 				      "--quiet without -o gives no result; add -o FILE");
+	if (o->grown_after_ns && !o->allocations)
+		return options_refuse(&record_command, "--grown-after needs --alloc");
 	r = outputs_choose_formats(&o->outputs, &record_command, false);
 	if (r == 0)
 		r = record_events_check(o);

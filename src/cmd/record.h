@@ -33,6 +33,7 @@ struct record_options {
 	bool off_cpu;			 /* its events are the last ones */
 	bool locks;			 /* of these, too */
 	bool wall;			 /* and all that threads do, as one type */
+	uint64_t grown_after_ns;	 /* of allocations; 0: not given */
 	bool allocations, memory_growth; /* their events are there already */
 	bool events_given;		 /* by -e */
 	bool all, user_only, no_lines, no_inline, no_interpreters, no_native_frames, idle, strict,

@@ -28,6 +28,7 @@ struct allocations {
 	struct live_blocks *blocks;
 	struct switch_stack *stack; /* of the block that is taken; room for max_frames */
 	uint64_t random, time_ns;   /* time_ns: at which what is in use is told */
+	uint64_t kept_from_ns;	    /* blocks from before are not in use; 0: not known yet */
 	bool last;		    /* window of a capture */
 	bool ends_missing;
 	struct log_ratelimit full;
@@ -306,7 +307,7 @@ static void on_picked(struct allocations *l, const struct record *r, const uint6
 	if (n > skip)
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
 	add_block(l, &s, &block);
-	if (args[3])
+	if (args[3] && r->time_ns >= l->kept_from_ns)
 		keep_block(l, &block, args[3], skip, n);
 	else
 		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
@@ -330,6 +331,9 @@ static void on_sample(struct allocations *l, const struct record *r)
 
 void allocations_record(struct allocations *l, const struct record *r)
 {
+	if (!l->kept_from_ns)
+		l->kept_from_ns =
+			r->time_ns + l->a->setup->events[l->picked].options.grown_after_ns;
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		if (r->index == l->picked || r->index == l->ended)

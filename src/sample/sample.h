@@ -157,9 +157,11 @@ struct sample_options {
 	/* only tasks in cgroup_fd, a cgroup2 or perf_event directory */
 	bool by_cgroup;
 	int cgroup_fd;
-	uint32_t stack_bytes;	 /* rounded down to a multiple of 8, at most 65528; 0: no stack */
-	uint64_t regs_mask;	 /* sample_regs_user; 0: none */
-	bool wall;		 /* of SAMPLE_USE_BLOCKS: all time of threads is wanted */
+	uint32_t stack_bytes; /* rounded down to a multiple of 8, at most 65528; 0: no stack */
+	uint64_t regs_mask;   /* sample_regs_user; 0: none */
+	bool wall;	      /* of SAMPLE_USE_BLOCKS: all time of threads is wanted */
+	/* Of SAMPLE_USE_PICKED: what is in use of blocks since then, from the first record on. */
+	uint64_t grown_after_ns;
 	bool kernel_stacks;	 /* false: sample time in the kernel without kernel frames */
 	uint64_t ring_bytes;	 /* sample ring of one CPU; halved down to 64 KiB while the kernel
 				    refuses */
