@@ -132,6 +132,7 @@ EXTRA_DIST += \
 	tests/workloads/handler.expect \
 	tests/workloads/heap.c \
 	tests/workloads/host.c \
+	tests/workloads/leak.c \
 	tests/workloads/liar.c \
 	tests/workloads/told.c \
 	tests/workloads/host.expect \

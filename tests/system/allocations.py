@@ -15,9 +15,9 @@ import rig
 MEAN = 65536
 
 
-def capture(*command, environment=None, status=0):
+def capture(*command, environment=None, status=0, options=()):
     name = rig.path("allocations.perf.txt")
-    p = subprocess.run([rig.perfwalk(), "record", "--alloc", "-o", name, "--", *command], stdout=subprocess.PIPE,
+    p = subprocess.run([rig.perfwalk(), "record", "--alloc", *options, "-o", name, "--", *command], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True, timeout=120, check=False,
                        env={**os.environ, "PERFWALK_ALLOC_BYTES": str(MEAN), **(environment or {})})
     if p.returncode != status:
@@ -100,6 +100,22 @@ def check_errors(summary, text):
         rig.check(0.6 * percent < float(m[1]) < 1.5 * percent, f"{kind} may be off by {m[1]}%, by a model {percent:.1f}%")
 
 
+def check_grown():
+    """Of what a program has in use only what came after a moment, so none of what it keeps from its start."""
+    leak = os.path.join(rig.build_workloads("leak"), "leak")
+    text, found = capture(leak, "0")
+    rig.check({"allocate_kept", "allocate_lost"} <= set(found["inuse_space"]), f"without the option both are in use: {found['inuse_space']}")
+    options = ("--grown-after", "3s")
+    text, found = capture(leak, "4000", options=options)
+    lost = int(re.search(r"^lost (\d+)$", text, re.M)[1])
+    picked = 1 - math.exp(-4096 / MEAN)
+    sd = 4096 * math.sqrt(lost / 4096 * (1 - picked) / picked)
+    z = (found["inuse_space"].get("allocate_lost", 0) - lost) / sd
+    rig.check(abs(z) < 5, f"what grew: {found['inuse_space'].get('allocate_lost', 0)} of {lost} bytes, {z:.1f} standard deviations off")
+    rig.check(set(found["inuse_space"]) == {"allocate_lost"}, f"and nothing else: {found['inuse_space']}")
+    rig.check({"allocate_kept", "allocate_lost", "allocate_freed"} <= set(found["alloc_space"]), "all of it was allocated")
+
+
 def check_running(heap):
     """One that was started with the library, and does not end."""
     name = rig.path("running.perf.txt")
@@ -135,6 +151,7 @@ def main():
     compare(text, found, 2)
     rig.say("a shell, and what it forks and executes")
     check_running(heap)
+    check_grown()
     check_musl()
     check_told("gcc")
     check_told("musl-gcc")

@@ -68,7 +68,7 @@ build()
 		c "$1" heap.c -pthread ;;
 	marked)
 		c "$1" marked.c -pthread ;;
-	waits | locks | pool)
+	waits | locks | pool | leak)
 		c "$1" "$1.c" -pthread ;;
 	chain-offset)
 		# The code is far from where its file offset says it would be.
