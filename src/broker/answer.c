@@ -33,6 +33,14 @@ static int open_with_help(const struct answer_sources *s, const struct message *
 	return opener_helper_open(s->helper, ask);
 }
 
+static int open_memory(const struct answer_sources *s, const struct message *ask,
+		       struct message *ret)
+{
+	return s->may_read && !s->may_read(s->ctx, ask->ask_pid.pid)
+		       ? -EPERM
+		       : opener_helper_open(s->helper, ask);
+}
+
 static int open_container(const struct answer_sources *s, const struct message *ask,
 			  struct message *ret)
 {
@@ -97,7 +105,7 @@ static const struct request {
 	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false, false},
 	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false, false},
 	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_with_help, false, true},
-	[MESSAGE_ASK_MEMORY] = {MESSAGE_ANSWER, open_with_help, false, true},
+	[MESSAGE_ASK_MEMORY] = {MESSAGE_ANSWER, open_memory, false, true},
 	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, false},
 	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
 	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},

@@ -27,6 +27,8 @@ struct answer_sources {
 	/* Finds a debug file that this host lacks; NULL: there is no other place. A descriptor,
 	 * or -errno, which the child is told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
+	/* Whether a process's memory may be read: it is not set aside. NULL: always. */
+	bool (*may_read)(void *ctx, uint32_t pid);
 	void *ctx;
 };
 

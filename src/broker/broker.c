@@ -287,6 +287,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 						 .died = on_died,
 						 .answer = on_ask,
 						 .debug_file = broker_debug_file,
+						 .may_read = broker_may_read,
 						 .gone = on_gone,
 						 .left = on_left,
 						 .recording = options->input_path != NULL,

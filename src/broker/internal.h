@@ -229,6 +229,8 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c);
 /* The profiler has seen an interpreter in a process, or sees it no more (readers.c). */
 void broker_add_client(struct broker *b, const struct message *from);
 void broker_remove_client(struct broker *b, uint32_t pid);
+/* Whether a process's memory has kept nobody waiting: struct supervisor_callbacks. */
+bool broker_may_read(void *ctx, uint32_t pid);
 /*
  * foresee.c. Before a capture's first sample the profiler looks for interpreters: begin() comes
  * later. false: there is nothing to wait for.

@@ -97,13 +97,15 @@ static void refuse_client(struct broker *b, uint32_t pid, int error)
 		log_debug("process %u: its interpreter is not read: %s", pid, strerror(-error));
 }
 
-static bool is_set_aside(const struct broker *b, uint32_t pid)
+bool broker_may_read(void *ctx, uint32_t pid)
 {
+	const struct broker *b = ctx;
+
 	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
 		if (b->readers.set_aside[i] == pid)
-			return true;
+			return false;
 	}
-	return false;
+	return true;
 }
 
 static int open_client(struct broker *b, const struct message *from, struct broker_client *ret)
@@ -112,7 +114,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 
 	if (from->client.pid == 0 || from->client.pid > INT32_MAX)
 		return -EINVAL;
-	if (is_set_aside(b, from->client.pid))
+	if (!broker_may_read(b, from->client.pid))
 		return -EUCLEAN;
 	if (!find_client(b, from->client.pid) && b->readers.n_clients == READERS_MAX_CLIENTS)
 		return -ENOSPC;
@@ -343,7 +345,7 @@ void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid
 {
 	struct broker_readers *r = &b->readers;
 
-	if (pid == 0 || is_set_aside(b, pid))
+	if (pid == 0 || !broker_may_read(b, pid))
 		return;
 	log_warning("the %s ended while it read the memory of process %u, which is not read any "
 		    "more",

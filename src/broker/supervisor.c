@@ -133,6 +133,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		.recording = callbacks->recording,
 		.other = callbacks->answer,
 		.debug_file = callbacks->debug_file,
+		.may_read = callbacks->may_read,
 		.ctx = callbacks->ctx,
 	};
 	quarantine_open(&s->blame.quarantine, callbacks->strikes_path, callbacks->set_aside_ns,

@@ -34,6 +34,8 @@ struct supervisor_callbacks {
 	/* Finds a debug file that this host lacks; NULL: there is no other place. A descriptor,
 	 * or -errno, which the child is told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
+	/* Whether a process's memory may be read: it is not set aside. NULL: always. */
+	bool (*may_read)(void *ctx, uint32_t pid);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean,
 	 * unless nobody waits for it). */
 	void (*gone)(void *ctx, struct peer_id who, bool clean);

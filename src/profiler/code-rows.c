@@ -424,17 +424,26 @@ static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *f
 
 static int open_memory(void *ctx, uint32_t pid)
 {
-	return outside_open_memory(ctx, pid);
+	return outside_open_memory(((const struct attribution *)ctx)->ask, pid);
 }
 
 static int open_maps(void *ctx, uint32_t pid)
 {
-	return outside_open_maps(ctx, pid);
+	return outside_open_maps(((const struct attribution *)ctx)->ask, pid);
+}
+
+/* Each read is a job of its own: the process is to blame for one that does not end. */
+static void on_reading_memory(void *ctx, uint32_t pid, bool begins)
+{
+	const struct attribution *a = ctx;
+
+	a->role->status->process = begins ? pid : 0;
+	role_job_begin(a->role);
 }
 
 int attribution_new_runtimes(struct attribution *a)
 {
-	const struct runtimes_source source = {a->ask, open_memory, open_maps};
+	const struct runtimes_source source = {a, open_memory, open_maps, on_reading_memory};
 	int r = runtimes_new(&a->runtimes, &source);
 
 	if (r == 0)

@@ -134,9 +134,15 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct process_runtime *p = ctx;
+	const struct runtimes_source *s = &p->all->source;
+	bool read;
 
-	return address <= INT64_MAX && readable_has(&p->readable, address, n) &&
-	       pread(p->memory, ret, n, (off_t)address) == (ssize_t)n;
+	if (address > INT64_MAX || !readable_has(&p->readable, address, n))
+		return false;
+	s->reading(s->ctx, p->pid, true);
+	read = pread(p->memory, ret, n, (off_t)address) == (ssize_t)n;
+	s->reading(s->ctx, p->pid, false);
+	return read;
 }
 
 /* ---- Processes ---- */

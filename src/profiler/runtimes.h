@@ -25,6 +25,8 @@ struct runtimes_source {
 	void *ctx;
 	int (*open_memory)(void *ctx, uint32_t pid);
 	int (*open_maps)(void *ctx, uint32_t pid);
+	/* Before and after each read of a process's memory. */
+	void (*reading)(void *ctx, uint32_t pid, bool begins);
 };
 
 /* 0 or -ENOMEM. */
