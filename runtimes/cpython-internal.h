@@ -19,7 +19,7 @@ enum {
 	CPYTHON_N_CODES = 4096, /* remembered: code objects, */
 	CPYTHON_N_LINES = 8192, /* places in them, */
 	CPYTHON_N_THREADS = 512,
-	CPYTHON_STRICT = 256,	/* walks, of a process that was not known before */
+	CPYTHON_STRICT = 64,	/* walks, of a process that was not known before */
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
 	CPYTHON_MAX_RANGES = 4,
 	CPYTHON_MAX_TEXT = 1 << 20,
