@@ -159,10 +159,7 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 	struct v8_frame f = {0};
 	bool framed = read_frame(w, &f);
 
-	if (k.code.kind < baseline) { /* of V8's own, such as a regular expression */
-		if (!framed)
-			return RUNTIME_NOT_MINE;
-	} else if (k.innermost && k.shape != V8_SHAPE_FULL) {
+	if (k.innermost && k.shape != V8_SHAPE_FULL) {
 		if (k.code.kind == baseline)
 			put_baseline(w, &k, arch_v8_function(r), 0);
 		else
@@ -293,6 +290,9 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 
 	if (regs->innermost)
 		v->leaf_bytecode = 0;
+	/* A regular expression, or a copy of the interpreter's loop for one function. */
+	if (k && k->code.kind < (uint32_t)v8_value(v, V8_KIND_BASELINE))
+		k = NULL;
 	r = k ? step_compiled(&w, k) : step_own(&w);
 	if (r != RUNTIME_STEP && (v->memory.reads_left == 0 || v->memory.bytes_left < 4096))
 		r = RUNTIME_SPENT;
