@@ -175,7 +175,7 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	if (!find_code(v, pc, &fresh.code)) {
 		fresh.code.at = 0;
 		/* Not because of the budget. */
-		if (v->memory.reads_left > 0 && v->memory.bytes_left > CHUNK)
+		if (v->below.reads_left > 0 && v->below.bytes_left > CHUNK)
 			*k = fresh;
 		return false;
 	}

@@ -146,7 +146,7 @@ bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct s
 	ret->start_line = f.script ? v8_line(v, &f, f.start) : 0;
 	ret->line = f.script ? v8_line(v, &f, position) : 0;
 	/* What could not be read now may be, the next time. */
-	if (v->memory.reads_left > 0 && v->memory.bytes_left > 8192)
+	if (v->below.reads_left > 0 && v->below.bytes_left > 8192)
 		*s = (struct v8_spot){shared, f.identity, position, *ret};
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects of V8's heap (src/objects). Whatever is at an address may have been moved or freed. */
 #include "runtimes/v8-internal.h"
+#include "util/hash.h"
 
 enum {
 	STRING_CHARS = 16,
@@ -16,6 +17,47 @@ enum {
 	PAGE = 4096,
 };
 enum { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
+
+/* ---- Memory ---- */
+
+/* NULL: it cannot be read. */
+static const uint8_t *find_block(struct v8 *v, uint64_t at)
+{
+	struct v8_block *b = &v->blocks[hash_combine(at, 0) % V8_N_BLOCKS];
+
+	if (b->at != at || b->walk != v->walk) {
+		b->walk = 0;
+		if (!memory_read(&v->below, at, b->bytes, sizeof(b->bytes)))
+			return NULL;
+		b->at = at;
+		b->walk = v->walk;
+	}
+	return b->bytes;
+}
+
+bool v8_read_blocks(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	struct v8 *v = ctx;
+	uint8_t *to = ret;
+
+	if (n >= V8_BLOCK_BYTES)
+		return memory_read(&v->below, address, ret, n);
+	while (n > 0) {
+		uint64_t at = address % V8_BLOCK_BYTES;
+		size_t step = V8_BLOCK_BYTES - at < n ? V8_BLOCK_BYTES - at : n;
+		const uint8_t *block = find_block(v, address - at);
+
+		if (!block)
+			return false;
+		memcpy(to, block + at, step);
+		to += step;
+		address += step;
+		n -= step;
+	}
+	return true;
+}
+
+/* ---- Objects ---- */
 
 uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset)
 {

@@ -29,6 +29,8 @@ enum {
 	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
 	V8_LINE_STEP = 8192,
 	V8_MAX_PLACES = 16384,
+	V8_N_BLOCKS = 128, /* of what was read in this walk */
+	V8_BLOCK_BYTES = 512,
 	V8_MAX_TEXT = 1 << 20,
 };
 
@@ -82,8 +84,18 @@ struct v8_lines {
 	uint32_t before[V8_LINE_STEPS];
 };
 
+/* What was read in a walk, in blocks: objects lie together, and are read field by field. */
+struct v8_block {
+	uint64_t at; /* of its first byte */
+	uint32_t walk;
+	uint8_t bytes[V8_BLOCK_BYTES];
+};
+
 struct v8 {
-	struct memory memory;
+	struct memory memory; /* through the blocks */
+	struct memory below;  /* the process's; it has the budget */
+	struct v8_block *blocks;
+	uint32_t walk;
 	struct image image;
 	struct v8_tables tables;
 	char release[32];
@@ -123,7 +135,9 @@ static inline int32_t v8_smi(uint64_t word)
 	return (int32_t)(word >> 32);
 }
 
-/* v8-heap.c. The type of an object; < 0: it is none. */
+/* v8-heap.c. As struct memory's; ctx: struct v8. */
+bool v8_read_blocks(void *ctx, uint64_t address, void *ret, size_t n);
+/* The type of an object; < 0: it is none. */
 int32_t v8_type(struct v8 *v, uint64_t object);
 static inline bool v8_has_type(struct v8 *v, uint64_t object, enum v8_value type)
 {

@@ -294,7 +294,7 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 	if (k && k->code.kind < (uint32_t)v8_value(v, V8_KIND_BASELINE))
 		k = NULL;
 	r = k ? step_compiled(&w, k) : step_own(&w);
-	if (r != RUNTIME_STEP && (v->memory.reads_left == 0 || v->memory.bytes_left < 4096))
+	if (r != RUNTIME_STEP && (v->below.reads_left == 0 || v->below.bytes_left < 4096))
 		r = RUNTIME_SPENT;
 	v->stats.steps++;
 	*ret_n = w.n;

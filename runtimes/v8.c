@@ -73,9 +73,13 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 	*ret_why = "";
 	if (!v)
 		return -ENOMEM;
-	v->memory = *memory;
+	v->below = *memory;
+	v->memory = (struct memory){v8_read_blocks, v, UINT32_MAX, UINT64_MAX};
 	v->places.max = V8_MAX_PLACES;
 	strtab_init(&v->texts, V8_MAX_TEXT);
+	v->blocks = calloc(V8_N_BLOCKS, sizeof(*v->blocks));
+	if (!v->blocks)
+		return -ENOMEM;
 	v8_begin(v, OPEN_READS, OPEN_BYTES);
 	if (!image_open(&v->image, &v->memory, image))
 		return -ENOENT;
@@ -104,6 +108,7 @@ struct v8 *v8_free(struct v8 *v)
 		array_deinit(&v->places);
 		strtab_deinit(&v->texts);
 		free(v->bytecode_sizes);
+		free(v->blocks);
 		free(v->codes);
 		free(v->spots);
 		free(v->arrays);
@@ -141,8 +146,11 @@ const struct v8_stats *v8_stats(const struct v8 *v)
 
 void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 {
-	v->memory.reads_left = reads;
-	v->memory.bytes_left = bytes;
+	v->below.reads_left = reads;
+	v->below.bytes_left = bytes;
+	v->memory.reads_left = UINT32_MAX;
+	v->memory.bytes_left = UINT64_MAX;
+	v->walk = v->walk == UINT32_MAX ? 1 : v->walk + 1;
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
 	if (v->codes && (v->places.n > V8_MAX_PLACES * 3 / 4 ||
