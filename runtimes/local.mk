@@ -27,6 +27,8 @@ RUNTIMES_SOURCES = \
 	runtimes/stack.h \
 	runtimes/stepper.c \
 	runtimes/stepper.h \
+	runtimes/thread-context.c \
+	runtimes/thread-context.h \
 	runtimes/thread-variable.c \
 	runtimes/thread-variable.h \
 	runtimes/v8-bytecode.c \
@@ -84,3 +86,8 @@ tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 check_PROGRAMS += tests/unit/test-v8
 tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h tests/runtimes/recording.h tests/unit/test.h
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+
+check_PROGRAMS += tests/unit/test-thread-context
+tests_unit_test_thread_context_SOURCES = tests/unit/test-thread-context.c tests/unit/test.h
+tests_unit_test_thread_context_LDADD = libruntimes.a libutil.a
+tests_unit_test_thread_context_LDFLAGS = $(AM_LDFLAGS) -rdynamic -pthread

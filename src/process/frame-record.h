@@ -38,12 +38,12 @@ struct frame_record_code {
 };
 
 /* A thread context as OTEP 4947 lays it out: the ids, and keys with texts. */
-enum { THREAD_CONTEXT_HEAD_BYTES = 28, THREAD_CONTEXT_MAX_BYTES = 640 };
+enum { FRAME_RECORD_MAX_CONTEXT = 640 };
 struct frame_record_context {
 	uint32_t type, n;
 	uint64_t time_ns;
 	uint32_t pid, tid;
-	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES]; /* n of them are there */
+	uint8_t bytes[FRAME_RECORD_MAX_CONTEXT]; /* n of them are there */
 };
 
 struct frame_record_stack {

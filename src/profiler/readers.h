@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
-#include "src/process/frame-record.h"
 #include "src/profiler/frame-source.h"
 
 struct host_process;

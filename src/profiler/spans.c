@@ -125,15 +125,6 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 
 /* ---- Labels ---- */
 
-static bool is_zero(const uint8_t *bytes, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (bytes[i])
-			return false;
-	}
-	return true;
-}
-
 static void put_id(FILE *out, const char *key, const uint8_t *bytes, size_t n)
 {
 	char text[2 * LABEL_TRACE_BYTES + 1];
@@ -143,39 +134,25 @@ static void put_id(FILE *out, const char *key, const uint8_t *bytes, size_t n)
 	label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
 }
 
-/* Is the same key in the bytes again? Then that one counts. */
-static bool comes_again(const uint8_t *bytes, size_t n, uint8_t key)
-{
-	for (size_t at = 0; at + 2 <= n && at + 2 + bytes[at + 1] <= n; at += 2 + bytes[at + 1]) {
-		if (bytes[at] == key)
-			return true;
-	}
-	return false;
-}
-
-/* Keys and texts; what is not whole at the end is left out. */
 static void put_attributes(FILE *out, const struct process_said *said, const uint8_t *bytes,
-			   size_t n)
+			   uint32_t n)
 {
+	struct thread_context_attribute a;
 	char text[4 * UINT8_MAX];
 
-	for (size_t at = 0, next; at + 2 <= n; at = next) {
-		uint8_t key = bytes[at], size = bytes[at + 1];
-
-		next = at + 2 + size;
-		if (next > n)
-			return;
-		if (key >= said->n_keys || !said->keys[key] ||
-		    comes_again(bytes + next, n - next, key))
+	for (uint32_t at = 0; thread_context_next(bytes, n, &at, &a);) {
+		if (a.key >= said->n_keys || !said->keys[a.key])
 			continue;
-		(void)text_clean(text, sizeof(text), (const char *)bytes + at + 2, size);
-		label_write(out, &(struct label){.key = said->keys[key], .text = text, .unit = ""});
+		(void)text_clean(text, sizeof(text), (const char *)a.text, a.n);
+		label_write(out,
+			    &(struct label){.key = said->keys[a.key], .text = text, .unit = ""});
 	}
 }
 
 static strid make_labels(struct attribution *a, const struct process_said *said,
 			 const uint8_t *bytes, uint32_t n)
 {
+	const uint8_t *trace, *span;
 	char *text = NULL;
 	size_t n_text;
 	FILE *out = open_memstream(&text, &n_text);
@@ -183,12 +160,11 @@ static strid make_labels(struct attribution *a, const struct process_said *said,
 
 	if (!out)
 		return STRID_EMPTY;
-	if (!is_zero(bytes, LABEL_TRACE_BYTES) &&
-	    !is_zero(bytes + LABEL_TRACE_BYTES, LABEL_SPAN_BYTES)) {
-		put_id(out, LABEL_TRACE, bytes, LABEL_TRACE_BYTES);
-		put_id(out, LABEL_SPAN, bytes + LABEL_TRACE_BYTES, LABEL_SPAN_BYTES);
+	if (thread_context_ids(bytes, n, &trace, &span)) {
+		put_id(out, LABEL_TRACE, trace, LABEL_TRACE_BYTES);
+		put_id(out, LABEL_SPAN, span, LABEL_SPAN_BYTES);
 	}
-	put_attributes(out, said, bytes + THREAD_CONTEXT_HEAD_BYTES, n - THREAD_CONTEXT_HEAD_BYTES);
+	put_attributes(out, said, bytes, n);
 	if (fclose(out) == 0)
 		labels = strtab_put_n(&a->profile.strings, text, n_text);
 	free(text);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtimes/cpython.h"
+#include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
@@ -276,22 +277,7 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 
 /* ---- Thread contexts ---- */
 
-/* The record that the thread points to, whole and valid; its bytes, 0: there is none. */
-static uint32_t read_record(struct memory *m, uint64_t address, uint8_t *ret)
-{
-	enum { VALID = 24, SIZE = 26 };
-	uint16_t n;
-
-	if (!address || !memory_read(m, address, ret, THREAD_CONTEXT_HEAD_BYTES) || ret[VALID] != 1)
-		return 0;
-	memcpy(&n, ret + SIZE, sizeof(n));
-	if (n > THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES)
-		n = THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES;
-	if (n && !memory_read(m, address + THREAD_CONTEXT_HEAD_BYTES,
-			      ret + THREAD_CONTEXT_HEAD_BYTES, n))
-		return 0;
-	return THREAD_CONTEXT_HEAD_BYTES + (uint32_t)n;
-}
+_Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES, "fits");
 
 /* The thread stands still. Whether it really does shows when all is read again. */
 static void read_context(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
@@ -306,7 +292,7 @@ static void read_context(struct reader_client *client, uint32_t own_tid, uint64_
 	uint64_t record = at ? memory_u64(&m, at) : 0;
 	uint8_t again[THREAD_CONTEXT_HEAD_BYTES];
 
-	ret->n = read_record(&m, record, ret->bytes);
+	ret->n = thread_context_read(&m, record, ret->bytes);
 	if (ret->n &&
 	    (memory_u64(&m, at) != record || !memory_read(&m, record, again, sizeof(again)) ||
 	     memcmp(again, ret->bytes, sizeof(again)) != 0))

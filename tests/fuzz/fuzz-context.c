@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target: what a process says of itself. By the first byte of the input: the payload of a
- * process context, with the items of its lists, or the value of OTEL_RESOURCE_ATTRIBUTES.
+ * process context, with the items of its lists, the value of OTEL_RESOURCE_ATTRIBUTES, or the record
+ * of a thread.
  */
 #include "proto/process-context.h"
+#include "runtimes/thread-context.h"
 #include "src/host/host.h"
 #include "tests/fuzz/input.h"
 
@@ -35,6 +37,43 @@ static void touch_pair(void *ctx, const char *key, const char *value)
 	input_touch_text(value);
 }
 
+struct record {
+	const uint8_t *bytes;
+	size_t n;
+};
+
+static bool read_record(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	const struct record *r = ctx;
+
+	if (address < 2 || address - 2 > r->n || n > r->n - (address - 2))
+		return false;
+	memcpy(ret, r->bytes + address - 2, n);
+	return true;
+}
+
+/* The record that begins the input. */
+static void touch_record(const uint8_t *bytes, size_t size)
+{
+	struct record r = {bytes, size};
+	struct memory m = {
+		.read = read_record, .ctx = &r, .reads_left = 8, .bytes_left = UINT32_MAX};
+	uint8_t copy[THREAD_CONTEXT_MAX_BYTES], *whole;
+	uint32_t at = 0, n = thread_context_read(&m, 2, copy);
+	struct thread_context_attribute a;
+	const uint8_t *trace, *span;
+
+	whole = malloc(n + 1);
+	if (!whole)
+		abort();
+	memcpy(whole, copy, n);
+	if (thread_context_ids(whole, n, &trace, &span))
+		input_touch(trace, THREAD_CONTEXT_TRACE_BYTES + THREAD_CONTEXT_SPAN_BYTES);
+	while (thread_context_next(whole, n, &at, &a))
+		input_touch(a.text, a.n);
+	free(whole);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	_cleanup_free_ char *text = n ? input_text(data + 1, n - 1) : NULL;
@@ -43,7 +82,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!bytes)
 		return 0;
 	memcpy(bytes, data + 1, n - 1); /* without room for one byte more */
-	if (data[0] % 2)
+	if (data[0] % 3 == 2)
+		touch_record(bytes, n - 1);
+	else if (data[0] % 3 == 1)
 		(void)host_parse_resource_variable(text, touch_pair, NULL);
 	else
 		(void)process_context_read(bytes, n - 1, touch_attribute, NULL);

@@ -34,7 +34,7 @@ EXTRA_DIST += tests/fuzz/corpus-host-text
 check_PROGRAMS += tests/fuzz/replay-context
 tests_fuzz_replay_context_SOURCES = tests/fuzz/fuzz-context.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_context_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-context"'
-tests_fuzz_replay_context_LDADD = libproto.a libproto-gen.a libhost.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS)
+tests_fuzz_replay_context_LDADD = libruntimes.a libproto.a libproto-gen.a libhost.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-context
 
 check_PROGRAMS += tests/fuzz/replay-records

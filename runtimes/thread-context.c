@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtimes/thread-context.h"
+
+enum { VALID = 24, SIZE = 26 };
+
+uint32_t thread_context_read(struct memory *m, uint64_t address,
+			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+{
+	uint16_t n;
+
+	if (!address || !memory_read(m, address, ret, THREAD_CONTEXT_HEAD_BYTES) || ret[VALID] != 1)
+		return 0;
+	memcpy(&n, ret + SIZE, sizeof(n));
+	if (n > THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES)
+		n = THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES;
+	if (n && !memory_read(m, address + THREAD_CONTEXT_HEAD_BYTES,
+			      ret + THREAD_CONTEXT_HEAD_BYTES, n))
+		return 0;
+	return THREAD_CONTEXT_HEAD_BYTES + (uint32_t)n;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t n)
+{
+	while (n && bytes[n - 1] == 0)
+		n--;
+	return n == 0;
+}
+
+bool thread_context_ids(const uint8_t *bytes, uint32_t n, const uint8_t **ret_trace,
+			const uint8_t **ret_span)
+{
+	const uint8_t *span = bytes + THREAD_CONTEXT_TRACE_BYTES;
+
+	if (n < THREAD_CONTEXT_HEAD_BYTES || is_zero(bytes, THREAD_CONTEXT_TRACE_BYTES) ||
+	    is_zero(span, THREAD_CONTEXT_SPAN_BYTES))
+		return false;
+	*ret_trace = bytes;
+	*ret_span = span;
+	return true;
+}
+
+static bool take(const uint8_t *bytes, uint32_t n, uint32_t *at,
+		 struct thread_context_attribute *ret)
+{
+	if (*at < THREAD_CONTEXT_HEAD_BYTES)
+		*at = THREAD_CONTEXT_HEAD_BYTES;
+	if (*at > n || n - *at < 2 || n - *at - 2 < bytes[*at + 1])
+		return false;
+	*ret = (struct thread_context_attribute){bytes + *at + 2, bytes[*at], bytes[*at + 1]};
+	*at += 2 + (uint32_t)ret->n;
+	return true;
+}
+
+static bool comes_again(const uint8_t *bytes, uint32_t n, uint32_t at, uint8_t key)
+{
+	struct thread_context_attribute a;
+
+	while (take(bytes, n, &at, &a)) {
+		if (a.key == key)
+			return true;
+	}
+	return false;
+}
+
+bool thread_context_next(const uint8_t *bytes, uint32_t n, uint32_t *at,
+			 struct thread_context_attribute *ret)
+{
+	while (take(bytes, n, at, ret)) {
+		if (!comes_again(bytes, n, *at, ret->key))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records of threads, sound and broken; and where the variable is that points to them: in this
+ * program, as the compiler says, and in no other way.
+ */
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "runtimes/thread-context.h"
+#include "runtimes/thread-variable.h"
+#include "tests/unit/test.h"
+
+__attribute__((visibility("default"))) __thread void *test_thread_variable;
+
+static uint8_t record[2048] __attribute__((aligned(8)));
+
+static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (address < 4096)
+		return false;
+	memcpy(ret, (const void *)(uintptr_t)address, n);
+	return true;
+}
+
+static struct memory own_memory(void)
+{
+	return (struct memory){.read = read_own, .reads_left = 10000, .bytes_left = 1 << 24};
+}
+
+static uint32_t read_record(uint16_t n, uint8_t valid, uint8_t *ret)
+{
+	struct memory m = own_memory();
+
+	memset(record, 7, THREAD_CONTEXT_HEAD_BYTES);
+	record[24] = valid;
+	memcpy(record + 26, &n, sizeof(n));
+	return thread_context_read(&m, (uintptr_t)record, ret);
+}
+
+static void test_records(void)
+{
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+	struct memory m = own_memory();
+	const uint8_t *trace, *span;
+
+	CHECK_INT(read_record(0, 1, bytes), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK(thread_context_ids(bytes, THREAD_CONTEXT_HEAD_BYTES, &trace, &span));
+	CHECK(trace == bytes && span == bytes + 16);
+	memset(bytes + 16, 0, 8);
+	CHECK(!thread_context_ids(bytes, THREAD_CONTEXT_HEAD_BYTES, &trace, &span));
+	CHECK_INT(read_record(0, 0, bytes), ==, 0);
+	CHECK_INT(read_record(0, 2, bytes), ==, 0);
+	CHECK_INT(read_record(65535, 1, bytes), ==, THREAD_CONTEXT_MAX_BYTES);
+	CHECK_INT(thread_context_read(&m, 0, bytes), ==, 0);
+	CHECK_INT(thread_context_read(&m, 8, bytes), ==, 0);
+}
+
+static void test_attributes(void)
+{
+	static const char attributes[] = "\1\1x\2\1y\1\3GET\5\11cut";
+	uint8_t bytes[64] = {0};
+	uint32_t n = THREAD_CONTEXT_HEAD_BYTES + sizeof(attributes) - 1, at = 0;
+	struct thread_context_attribute a;
+
+	memcpy(bytes + THREAD_CONTEXT_HEAD_BYTES, attributes, sizeof(attributes) - 1);
+	CHECK(thread_context_next(bytes, n, &at, &a));
+	CHECK(a.key == 2 && a.n == 1 && *a.text == 'y');
+	CHECK(thread_context_next(bytes, n, &at, &a));
+	CHECK(a.key == 1 && a.n == 3 && memcmp(a.text, "GET", 3) == 0);
+	CHECK(!thread_context_next(bytes, n, &at, &a));
+}
+
+static int on_object(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	/* The program is the first one, and begins with its headers. */
+	*(uint64_t *)ret = (uintptr_t)info->dlpi_phdr & ~UINT64_C(4095);
+	return 1;
+}
+
+static void *check_variable(void *arg)
+{
+	const struct thread_variable *v = arg;
+	struct memory m = own_memory();
+	uint64_t thread;
+	void *list;
+	size_t size;
+
+	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
+	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid());
+	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
+	CHECK_INT(thread_variable_address(&m, v, thread), ==, (uintptr_t)&test_thread_variable);
+	/* Another's number is not believed. */
+	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1), ==, 0);
+	return NULL;
+}
+
+static void test_the_variable(void)
+{
+	struct memory m = own_memory();
+	struct thread_variable v;
+	struct image image;
+	uint64_t base = 0;
+	pthread_t thread;
+
+	(void)dl_iterate_phdr(on_object, &base);
+	CHECK(image_open(&image, &m, base));
+	CHECK_INT(thread_variable_find(&image, "test_thread_variable", &v), ==, 1);
+	CHECK_INT(thread_variable_find(&image, "no_such_variable", &v), ==, 0);
+	CHECK_INT(thread_variable_find(&image, "main", &v), ==, 0);
+	(void)check_variable(&v);
+	CHECK_INT(pthread_create(&thread, NULL, check_variable, &v), ==, 0);
+	CHECK_INT(pthread_join(thread, NULL), ==, 0);
+}
+
+int main(void)
+{
+	RUN(test_records);
+	RUN(test_attributes);
+#ifdef __x86_64__
+	RUN(test_the_variable);
+#else
+	SKIP("thread pointers are not known here");
+#endif
+	return 0;
+}
