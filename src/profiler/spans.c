@@ -20,7 +20,7 @@
 #define VARIABLE	 "otel_thread_ctx_v1"
 #define MAX_READS	 4000 /* of one file */
 #define MAX_BYTES	 (UINT64_C(4) << 20)
-#define MAX_FILES	 512
+#define MAX_LINES	 65536 /* of maps */
 #define MAX_MAPS_BYTES	 (8 << 20)
 #define FIRST_DELAY_NS	 (500 * NSEC_PER_MSEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
@@ -61,8 +61,7 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 	       pread(l->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
-/* The opener has found that the file's filesystem keeps nobody waiting. */
-static int find_in_file(struct looking *l, struct host_process *p, struct host_mapping *m,
+static int find_in_file(struct looking *l, const struct host_file_key *key, uint64_t base,
 			struct thread_variable *ret)
 {
 	struct memory memory = {
@@ -70,39 +69,78 @@ static int find_in_file(struct looking *l, struct host_process *p, struct host_m
 	struct image image;
 	int r = 0;
 
-	if (m->kind != HOST_MAPPING_FILE || host_file_open(l->a->host, p, m) < 0)
-		return 0;
 	l->readable = (struct readable){.open_maps = maps_of,
 					.ctx = l,
-					.major = m->file->key.major,
-					.minor = m->file->key.minor,
+					.major = key->major,
+					.minor = key->minor,
 					.max_bytes = MAX_MAPS_BYTES};
-	if (image_open(&image, &memory, m->start - m->file_offset))
+	if (image_open(&image, &memory, base))
 		r = thread_variable_find(&image, VARIABLE, ret);
 	readable_deinit(&l->readable);
 	return r;
 }
 
-/* The mapping of the file that has it; NULL: none. */
-static const struct host_mapping *find_variable(struct attribution *a, struct host_process *p,
-						struct thread_variable *ret)
+/* The code of the file whose first byte is mapped there. The opener has found that its filesystem
+ * keeps nobody waiting. NULL: it has none. */
+static struct host_mapping *code_of(struct attribution *a, struct host_process *p,
+				    const struct host_maps_line *line)
+{
+	for (uint32_t i = 0; line->inode && !line->file_offset && i < p->n_mappings; i++) {
+		struct host_mapping *m = &p->mappings[i];
+
+		if (m->kind == HOST_MAPPING_FILE && m->file->key.inode == line->inode &&
+		    m->file->key.major == line->major && m->file->key.minor == line->minor)
+			return host_file_open(a->host, p, m) < 0 ? NULL : m;
+	}
+	return NULL;
+}
+
+/* One of the files that have their first byte mapped. */
+static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
+			 struct thread_variable *ret, struct host_file_key *ret_key)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	ssize_t n;
+
+	for (uint32_t i = 0; i < MAX_LINES && (n = getline(&text, &size, maps)) > 1; i++) {
+		struct host_maps_line line;
+		const struct host_mapping *m;
+
+		if (!host_parse_maps_line(text, (size_t)n - 1, &line))
+			continue;
+		m = code_of(l->a, p, &line);
+		if (!m)
+			continue;
+		*ret_key = m->file->key;
+		if (find_in_file(l, ret_key, line.start, ret) > 0)
+			return true;
+	}
+	return false;
+}
+
+static bool find_variable(struct attribution *a, struct host_process *p,
+			  struct thread_variable *ret, struct host_file_key *ret_key)
 {
 	struct looking l = {.a = a, .pid = p->pid, .memory = outside_open_memory(a->ask, p->pid)};
-	uint32_t i = 0;
-	int r = 0;
+	int fd = l.memory < 0 ? -1 : outside_open_maps(a->ask, p->pid);
+	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
+	bool found = maps && find_in_maps(&l, p, maps, ret, ret_key);
 
-	for (; l.memory >= 0 && r == 0 && i < p->n_mappings && i < MAX_FILES; i++)
-		r = find_in_file(&l, p, &p->mappings[i], ret);
+	if (maps)
+		(void)fclose(maps);
+	else
+		(void)close_fd(fd);
 	(void)close_fd(l.memory);
-	return r > 0 ? &p->mappings[i - 1] : NULL;
+	return found;
 }
 
 static void look_for_variable(struct attribution *a, struct host_process *p,
 			      struct process_state *s)
 {
 	struct sample_span *span = s->span;
-	const struct host_mapping *m;
 	struct thread_variable variable;
+	struct host_file_key key;
 
 	if (a->time_ns < span->next_ns)
 		return;
@@ -110,13 +148,12 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	if (span->delay_ns > LONGEST_DELAY_NS)
 		span->delay_ns = LONGEST_DELAY_NS;
 	span->next_ns = a->time_ns + span->delay_ns;
-	m = find_variable(a, p, &variable);
-	if (!m)
+	if (!find_variable(a, p, &variable, &key))
 		return;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
-		s->interpreter = readers_add_interpreter(a->readers, p->pid, 0, m->file->key.major,
-							 m->file->key.minor);
+		s->interpreter =
+			readers_add_interpreter(a->readers, p->pid, 0, key.major, key.minor);
 	if (!s->interpreter)
 		return;
 	interpreter_set_context(s->interpreter, &variable);
