@@ -17,8 +17,8 @@ enum {
 	THREAD_CONTEXT_MAX_BYTES = 640,
 };
 
-/* Reads the record at address: its bytes, as far as there is room; 0: it is not valid, or not there.
- */
+/* Reads the record at address: its bytes, as far as there is room; 0: it is not valid, or not
+ * there. */
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 
