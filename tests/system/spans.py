@@ -11,7 +11,7 @@ import otelcol
 import otlp
 import rig
 
-WANTED = 300  # samples in spans, of each kind of library
+WANTED = 1000  # samples in spans, of each kind of library
 MIN_SHARE = 0.995
 OWN = ("in_outer", "in_inner", "in_wild")
 
@@ -46,19 +46,15 @@ def linked(message):
 
 
 def samples_of(message, program):
-    """(time, thread, function, span, trace), sorted, from the first one with a span on."""
+    """(time, thread, function, span, trace), sorted, from the first span of the last thread on: each is asked for
+    once, and the memory of each is looked for once."""
     mine = sorted((t, tid, function, span, trace) for resource, tid, function, span, trace, times in linked(message)
                   if resource.get("process.pid") == program.pid for t in times)
-    first = next((i for i, s in enumerate(mine) if s[3]), len(mine))
-    # Each thread is asked for once.
-    known = set()
-    result = []
-    for s in mine[first:]:
-        if s[3]:
-            known.add(s[1])
-        if s[1] in known:
-            result.append(s)
-    return result
+    first = {}
+    for t, tid, _, span, _ in mine:
+        if span:
+            first.setdefault(tid, t)
+    return [s for s in mine if s[0] > max(first.values())] if first else []
 
 
 def check_samples(samples, program, what):
@@ -76,7 +72,7 @@ def check_capture(name, *libraries):
     program = Program(name, *libraries)
     what = libraries[0] if libraries else name
     out, table = rig.path(f"{what}.otlp"), rig.path(f"{what}.pb.gz")
-    r = rig.record_cpu(3.5, [program.pid], "-F", "499", "-p", program.pid, "-o", out, "-o", table)
+    r = rig.record_cpu(3.5, [program.pid], "-F", "1999", "-p", program.pid, "-o", out, "-o", table)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
         check_samples(samples_of(otlp.decode(f.read()), program), program, what)
