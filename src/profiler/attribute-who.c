@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whom a sample belongs to, and whether it is wanted. */
+#include <linux/perf_event.h>
+
 #include "src/process/filter.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/outside.h"
@@ -96,9 +98,20 @@ static void find_user(struct attribution *a, struct host_process *p, struct proc
 		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
 }
 
+bool attribution_is_out_of_sight(const struct record *r)
+{
+	return r->pid == 0 && r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE;
+}
+
+static const char *name_without_process(const struct record *r)
+{
+	return r->pid != 0 ? "[exited]" : attribution_is_out_of_sight(r) ? "[outside]" : "swapper";
+}
+
 bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p)
 {
-	struct filter_subject subject = {.comm = r->pid == 0 ? "swapper" : "", .thread = ""};
+	struct filter_subject subject = {.comm = r->pid == 0 ? name_without_process(r) : "",
+					 .thread = ""};
 	const struct host_cgroup *cgroup = NULL;
 	struct process_state *s;
 
@@ -133,9 +146,8 @@ bool attribution_wants(struct attribution *a, const struct record *r, struct hos
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p)
 {
-	uint32_t process =
-		p ? process_row(a, p, r->tid, r->sample.cgroup_id)
-		  : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL, NULL);
+	uint32_t process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
+			     : add_process(a, name_without_process(r), NULL, NULL, NULL);
 
 	const struct profile_thread thread = {
 		.process = process,

@@ -667,6 +667,10 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r)
 	uint32_t n = attribution_add_kernel_frames(a, r);
 
 	a->n_walked = 0;
+	if (attribution_is_out_of_sight(r)) {
+		a->counters[PROFILE_USER_STACKS]++;
+		return add_marker(a, n, PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING);
+	}
 	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
 }
 
