@@ -275,9 +275,9 @@ static int open_ledger(struct broker *b)
 static void say_what_is_out_of_sight(const struct broker_options *o)
 {
 	if (!o->input_path && o->n_pids == 0 && !sample_sees_all_processes())
-		log_warning("this is not the host's pid namespace: of processes outside it only "
-			    "the kernel's part is recorded, without their names; in a container: "
-			    "--pid=host, in Kubernetes: hostPID: true");
+		log_warning("this is not the host's pid namespace: processes outside it have "
+			    "neither names nor code, and appear together as [outside]; in a "
+			    "container: --pid=host, in Kubernetes: hostPID: true");
 }
 
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)

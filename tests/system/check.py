@@ -42,10 +42,14 @@ def causes(program):
     p = run("prlimit", "--nofile=20:20", program, "check")
     shown(p, "BAD", "open files", "LimitNOFILE")
     shown(run("unshare", "-p", "-f", "--mount-proc", program, "check"), "note", "pid namespace", "--pid=host")
+    chain = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))
     for options, says in ((["-a"], True), (["-p", "1"], False)):
         p = run("unshare", "-p", "-f", "--mount-proc", "sh", "-c", f"{program} record {' '.join(options)} -d 1 --format folded -o -; exit 0")
         rig.check(("not the host's pid namespace" in p.stderr) == says,
                   f"record {' '.join(options)} in another pid namespace: a warning: {says}; {p.stderr[:60]!r}")
+        rig.check(not says or ("[outside];" in p.stdout and " dropped " not in p.stderr), "and samples of processes outside are none's"
+                  + f" that is known: {p.stdout.count('[outside];')} stacks")
+    rig.end(chain)
     p = run("unshare", "-U", "-r", program, "check")
     if "unshare failed" in p.stderr:
         rig.leave_out("user namespaces: " + p.stderr.strip())
