@@ -79,6 +79,11 @@ bool stepper_may_have(const struct stepper *s, uint64_t pc)
 	return s->v8 || hotspot_has(s->hotspot, pc);
 }
 
+bool stepper_has_frame_pointers(const struct stepper *s)
+{
+	return s->v8 != NULL;
+}
+
 enum runtime_step stepper_step(struct stepper *s, const struct runtime_stack *stack,
 			       struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
 			       size_t *ret_n)

@@ -33,6 +33,8 @@ bool stepper_is_tried(const struct stepper *s);
 void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes);
 /* Whether code at pc may be its own: cheap, and never wrong if false. */
 bool stepper_may_have(const struct stepper *s, uint64_t pc);
+/* Whether frame pointers lead through its code, without names, where it is not asked. */
+bool stepper_has_frame_pointers(const struct stepper *s);
 /* As hotspot_step() and v8_step(). */
 enum runtime_step stepper_step(struct stepper *s, const struct runtime_stack *stack,
 			       struct runtime_regs *regs, struct stepped_frame *frames, size_t max,

@@ -273,7 +273,8 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	size_t n;
 
 	if (!may_walk(r, p))
-		return p->stepper && stepper_may_have(p->stepper, now.pc)
+		return p->stepper && stepper_may_have(p->stepper, now.pc) &&
+				       !stepper_has_frame_pointers(p->stepper)
 			       ? end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome)
 			       : UNWIND_NOT_MINE;
 	if (!is_open(p) || !stepper_may_have(p->stepper, now.pc))
@@ -283,7 +284,8 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	now.fp = now.r[UNWIND_REG_FP];
 	unproven = stepper_unproven(p->stepper);
 	step = stepper_step(p->stepper, &stack, &now, frames, MAX_INLINED, &n);
-	if (step == RUNTIME_NOT_MINE)
+	if (step == RUNTIME_NOT_MINE ||
+	    (step == RUNTIME_SPENT && stepper_has_frame_pointers(p->stepper)))
 		return UNWIND_NOT_MINE;
 	r->stepper = p->stepper;
 	keep(r, frame->n, frames, n);
