@@ -125,7 +125,10 @@ struct process_state *attribution_process_state(struct host_process *p);
 bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p);
 /* Of a task of another pid namespace than ours? The kernel gives it the idle task's number, which
  * has no user side; nothing else is known of it. */
-bool attribution_is_out_of_sight(const struct record *r);
+static inline bool attribution_is_out_of_sight(const struct record *r)
+{
+	return r->pid == 0 && r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE;
+}
 /* The row of its thread; PROFILE_NONE where it does not fit. p NULL: it is not known. */
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p);

@@ -98,11 +98,6 @@ static void find_user(struct attribution *a, struct host_process *p, struct proc
 		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
 }
 
-bool attribution_is_out_of_sight(const struct record *r)
-{
-	return r->pid == 0 && r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE;
-}
-
 static const char *name_without_process(const struct record *r)
 {
 	return r->pid != 0 ? "[exited]" : attribution_is_out_of_sight(r) ? "[outside]" : "swapper";

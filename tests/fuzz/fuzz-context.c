@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target: what a process says of itself. By the first byte of the input: the payload of a
- * process context, with the items of its lists, the value of OTEL_RESOURCE_ATTRIBUTES, or the record
- * of a thread.
+ * process context, with the items of its lists, the value of OTEL_RESOURCE_ATTRIBUTES, or the
+ * record of a thread.
  */
 #include "proto/process-context.h"
 #include "runtimes/thread-context.h"

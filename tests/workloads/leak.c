@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leak MILLISECONDS: keeps 32 MiB from its start, and from so long after it 16 MiB of leaked blocks,
- * between as many that it frees. Prints what it leaked, in bytes.
+ * leak MILLISECONDS: keeps 32 MiB from its start, and from so long after it 16 MiB of leaked
+ * blocks, between as many that it frees. Prints what it leaked, in bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
