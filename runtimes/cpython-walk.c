@@ -169,8 +169,9 @@ static enum cpython_walk_result follow(struct chain *c, uint64_t at)
 	}
 	if (at)
 		return CPYTHON_CUT;
-	set_entry(c);
-	return CPYTHON_WHOLE;
+	/* A chain ends where a native call begins: the frame of a generator that is about to run,
+	 * or has just done so, has no caller for a moment. */
+	return c->n == c->first || c->frames[c->n - 1].entry ? CPYTHON_WHOLE : CPYTHON_UNPROVEN;
 }
 
 /* Its innermost frame: in its state, or in what its innermost native call keeps; 0: none. */
