@@ -143,14 +143,10 @@ static uint64_t weight(const struct known_stack *k, bool of_long)
 	return of_long ? k->long_ns : k->short_ns;
 }
 
-/* Of no short block anybody knows the stack, and long ones are elsewhere. */
+/* Where nobody knows the places of blocks, a short one that was sampled says nothing of others. */
 static void tell_short(struct switches *s, const struct switch_thread *t, struct key *k)
 {
-	uint64_t sampled_ns = 0;
-
-	for (uint32_t i = 0; i < k->n_stacks; i++)
-		sampled_ns += k->stacks[i].short_ns;
-	if (!switches_is_anywhere(k) || sampled_ns > 0)
+	if (!switches_is_anywhere(k))
 		return;
 	tell(s, t, k, NULL, k->short_ns, k->n);
 	k->short_ns = k->n = 0;

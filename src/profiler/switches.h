@@ -9,7 +9,8 @@
  * several stacks is split as the time of the sampled ones among its blocks tells; blocks from 10 ms
  * on are many times rarer than short ones, so they are weighed apart. What no stack was ever
  * sampled for is told as such, never given to another. Where nobody knows where threads stop, each
- * has one key: its long blocks are split among the stacks that were read of some of them.
+ * has one key: its long blocks are split among the stacks that were read of some of them, and no
+ * short one is given another's stack.
  *
  * Threads that are left out (of the kernel, idle, our own) have no time here. Times are
  * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
