@@ -258,6 +258,9 @@ static void on_begun(void *session)
 	if (r->options.duration_ns)
 		(void)loop_add_timer(r->session.loop, r->options.duration_ns, 0, on_duration, r);
 	(void)loop_add_timer(r->session.loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
+	release_command(r);
+	if (r->command <= 0)
+		say_started(r);
 }
 
 static uint32_t written_outputs(const struct record_run *r)
@@ -327,9 +330,6 @@ static int run(struct record_run *r, struct broker_options *o)
 	if (r->exec_fd >= 0 &&
 	    (e = loop_add_fd(r->session.loop, r->exec_fd, EPOLLIN, on_exec, r)) < 0)
 		return e;
-	release_command(r);
-	if (r->command <= 0)
-		say_started(r);
 	return session_run(&r->session);
 }
 
