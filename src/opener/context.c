@@ -8,9 +8,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
@@ -112,18 +115,59 @@ bool opener_is_context(const char *line, size_t n, void *ctx)
 	return true;
 }
 
-static bool read_memory(int memory, uint64_t address, void *ret, size_t n)
+struct context_target {
+	int dir, memory; /* its directory in /proc and its memory */
+};
+
+struct context_place {
+	uint64_t address;
+	size_t n;
+	dev_t memory_files; /* where they lie */
+};
+
+/* Anonymous memory, that of memory files, and that of a disk: a filesystem without one may wait for
+ * a stranger, and nobody could end who reads there. */
+static bool holds_place(const char *line, size_t n, void *ctx)
 {
-	return pread(memory, ret, n, (off_t)address) == (ssize_t)n;
+	const struct context_place *p = ctx;
+	unsigned long long start, end, inode;
+	unsigned int major, minor;
+	char text[128];
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : sizeof(text)),
+		       line);
+	if (sscanf(text, "%llx-%llx %*s %*s %x:%x %llu", &start, &end, &major, &minor, &inode) != 5)
+		return false;
+	return p->address >= start && p->address < end && p->n <= end - p->address &&
+	       (!inode || major || makedev(major, minor) == p->memory_files);
+}
+
+static dev_t device_of_memory_files(void)
+{
+	_cleanup_close_ int fd = memory_file_new("perfwalk-device");
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
+}
+
+static bool read_memory(const struct context_target *t, uint64_t address, void *ret, size_t n)
+{
+	_cleanup_close_ int maps = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC);
+	struct context_place place = {address, n, device_of_memory_files()};
+
+	if (n == 0)
+		return true;
+	return maps >= 0 && opener_find_line(maps, holds_place, &place) == 0 &&
+	       pread(t->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
 /* 0; -EAGAIN: it is being written; -EBADMSG: it is none; -EALREADY: it is the one of known_ns. */
-static int read_context(int memory, uint64_t address, uint64_t known_ns, uint8_t *payload,
-			struct context_file *ret)
+static int read_context(const struct context_target *t, uint64_t address, uint64_t known_ns,
+			uint8_t *payload, struct context_file *ret)
 {
 	struct context_header h, again;
 
-	if (!read_memory(memory, address, &h, sizeof(h)) ||
+	if (!read_memory(t, address, &h, sizeof(h)) ||
 	    memcmp(h.signature, signature, sizeof(signature)) != 0 || h.version != VERSION ||
 	    h.n_payload > CONTEXT_MAX_PAYLOAD)
 		return -EBADMSG;
@@ -131,9 +175,8 @@ static int read_context(int memory, uint64_t address, uint64_t known_ns, uint8_t
 		return -EAGAIN;
 	if (h.published_ns == known_ns)
 		return -EALREADY;
-	if (!read_memory(memory, h.payload, payload, h.n_payload) ||
-	    !read_memory(memory, address, &again, sizeof(again)) ||
-	    memcmp(&h, &again, sizeof(h)) != 0)
+	if (!read_memory(t, h.payload, payload, h.n_payload) ||
+	    !read_memory(t, address, &again, sizeof(again)) || memcmp(&h, &again, sizeof(h)) != 0)
 		return -EAGAIN;
 	ret->published_ns = h.published_ns;
 	ret->n_payload = h.n_payload;
@@ -141,10 +184,10 @@ static int read_context(int memory, uint64_t address, uint64_t known_ns, uint8_t
 }
 
 /* The place always comes from the maps: the child that asks could name any other. */
-static int find_context(int dir, int memory, uint64_t known_ns, uint8_t *payload,
+static int find_context(const struct context_target *t, uint64_t known_ns, uint8_t *payload,
 			struct context_file *ret)
 {
-	_cleanup_close_ int maps = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int maps = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC);
 	uint64_t address = 0;
 	int r;
 
@@ -155,7 +198,7 @@ static int find_context(int dir, int memory, uint64_t known_ns, uint8_t *payload
 		return r;
 	r = -EAGAIN;
 	for (int i = 0; i < MAX_TRIES && r == -EAGAIN; i++)
-		r = read_context(memory, address, known_ns, payload, ret);
+		r = read_context(t, address, known_ns, payload, ret);
 	return r;
 }
 
@@ -203,6 +246,7 @@ int opener_context(const struct message *ask)
 	_cleanup_free_ char *environment = malloc(MAX_ENVIRONMENT_BYTES);
 	_cleanup_free_ uint8_t *payload = malloc(CONTEXT_MAX_PAYLOAD);
 	struct context_file head = {0};
+	struct context_target t;
 	int r = dir < 0 ? dir : environment && payload ? check_start(ask) : -ENOMEM;
 
 	if (r < 0)
@@ -210,7 +254,8 @@ int opener_context(const struct message *ask)
 	memory = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
 	if (memory < 0)
 		return -errno;
-	r = find_context(dir, memory, ask->ask_context.published_ns, payload, &head);
+	t = (struct context_target){dir, memory};
+	r = find_context(&t, ask->ask_context.published_ns, payload, &head);
 	if (!ask->ask_context.environment)
 		return r < 0 ? r : write_file(&head, environment, payload);
 	head.error = r;

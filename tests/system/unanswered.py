@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/reader src/broker
 """A program puts memory that never answers in the place of some that is being read: its readers cannot even be killed.
-Others have their places soon, read all other programs, and that one not any more."""
+Others have their places soon, read all other programs, and that one not any more. Nor does the context that it publishes
+there stop the opener."""
 import os
 import re
 import shutil
@@ -32,11 +33,11 @@ def n_read(d):
     return row(d, r"known, (\d+) stacks read")
 
 
-def readers_of(d):
+def readers_of(d, name="pw-reader"):
     """{pid: the state of its process} of the readers."""
     found = {}
     for pid in rig.children_of(d.pid):
-        if rig.comm_of(pid) == "pw-reader":
+        if rig.comm_of(pid) == name:
             with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
                 found[pid] = f.read().rpartition(")")[2].split()[0]
     return found
@@ -66,6 +67,7 @@ def main():
     rig.wait_for("stacks of the other program", lambda: n_read(d) > had + 20)
     rig.check("D" in readers_of(d).values(), f"others read while {list(readers_of(d).values()).count('D')} hang")
     rig.check(row(d, r"(\d+) processes are not read any more") == 1, "one process is not read any more")
+    rig.check(list(readers_of(d, "pw-opener").values()) == ["S"], "and who opens files did not read its context")
     rig.end(waits)
     rig.wait_for("the ones that hung to end", lambda: len(readers_of(d)) == cpus)
     rig.end(other)
