@@ -156,14 +156,17 @@ static void add_said(struct resource *r, const struct label *l)
 }
 
 /* They passed allow and deny where they were read. */
-static void add_all_said(struct resource *r, const char *labels)
+static int add_all_said(struct resource *r, const char *labels)
 {
 	size_t size = strlen(labels) + 1;
 	_cleanup_free_ char *buf = malloc(size);
 	struct label l;
 
-	while (buf && label_read(&labels, &l, buf, size))
+	if (!buf)
+		return -ENOMEM;
+	while (label_read(&labels, &l, buf, size))
 		add_said(r, &l);
+	return 0;
 }
 
 /*
@@ -273,14 +276,14 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	add_text(r, "systemd.unit", profile_text(p, proc->systemd_unit));
 }
 
-static void add_what_it_says(struct resource *r, const char *said)
+static int add_what_it_says(struct resource *r, const char *said)
 {
 	char pod[FRAME_MAX_NAME];
 
 	/* Only Kubernetes' own name of a pod shows its deployment. */
 	if (!is_ours(r, KEY_POD_NAME) && label_find(said, KEY_POD_NAME, pod, sizeof(pod)))
 		add_deployment(r, pod);
-	add_all_said(r, said);
+	return add_all_said(r, said);
 }
 
 /* Names of architectures in the conventions; others stay as in the kernel. */
@@ -297,7 +300,7 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 			const struct render_info *info, uint32_t process, bool runs_user_code)
 {
 	struct resource r = {.info = info};
-	bool ok;
+	int e;
 
 	add_configured(&r);
 	add_process(&r, p, process, runs_user_code);
@@ -305,11 +308,12 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	add_text(&r, "host.id", info->host_id);
 	add_text(&r, "host.arch", convention_arch(info->host_arch));
 	add_text(&r, "os.type", "linux");
-	add_what_it_says(&r, profile_text(p, p->processes.items[process].attributes));
-	ok = wire_buffer_ok(&r.body);
+	e = add_what_it_says(&r, profile_text(p, p->processes.items[process].attributes));
+	if (!wire_buffer_ok(&r.body))
+		e = -ENOMEM;
 	wire_put_bytes(b, 1, r.body.bytes, r.body.n);
 	wire_buffer_deinit(&r.body);
-	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
+	return wire_buffer_ok(b) ? e : -ENOMEM;
 }
 
 /* Compares names, for recorded files, where pid and container may be missing. */
