@@ -30,9 +30,9 @@ class Publisher:
         self.wait_published()
 
 
-def resources(messages):
-    """All resources of each pid, in the order in which they came."""
-    found = {}
+def resources(messages, found=None):
+    """All resources of each pid, in the order in which they came; also those that were found before."""
+    found = {} if found is None else found
     for message in messages:
         for resource, _, _, _ in otlp.View(otlp.decode(message)).samples():
             known = found.setdefault(resource.get("process.pid"), [])
@@ -54,7 +54,7 @@ def check_values(messages):
 
 
 def config(port, more=""):
-    return (f"[profiler]\nsamples_per_second = 99\nreporter_interval = 1s\n[resource]\nteam = infra\n"
+    return (f"[profiler]\nsamples_per_second = 99\nreporter_interval = 1s\n[filter]\ninclude_comm = published\n[resource]\nteam = infra\n"
             f"[export:c]\nendpoint = http://127.0.0.1:{port}\n[process]\nuser = root\n{more}")
 
 
@@ -70,8 +70,14 @@ def check_collector():
     silent = Publisher(environment={"POD_NAME": "no-pod"})
     d = rig.Daemon(config(collector.ports["plain"]))
 
+    found, n = {}, 0
+
     def last(pid):
-        return resources(collector.messages("plain")).get(pid, [{}])[-1]
+        nonlocal n
+        messages = collector.messages("plain")
+        resources(messages[n:], found)
+        n = len(messages)
+        return found.get(pid, [{}])[-1]
     rig.wait_for("the context of a process", lambda: last(told.pid).get("service.version") == "1")
     expect(last(told.pid), "a publisher",
            {"service.name": "shop", "service.instance.id": "i-77", "process.pid": told.pid,

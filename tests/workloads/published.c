@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 		publish(argv + 1, n - 1);
 	for (;;) {
 		published_work();
-		rest(50);
+		rest(10);
 		if (again && n < argc)
 			publish(argv + n + 1, argc - n - 1);
 		again = 0;
