@@ -99,7 +99,7 @@ static const struct option_spec option_table[] = {
 	 FLAG(user_only)},
 	{0, "no-lines", NULL, "no source files and lines", FLAG(no_lines)},
 	{0, "no-inline", NULL, "no frames for inlined functions", FLAG(no_inline)},
-	{0, "no-interpreters", NULL, "do not read the stacks of Python programs",
+	{0, "no-interpreters", NULL, "do not read the stacks of Python, Java and Node.js programs",
 	 FLAG(no_interpreters)},
 	{0, "no-native-frames", NULL, "Python's functions without the interpreter's own",
 	 FLAG(no_native_frames)},

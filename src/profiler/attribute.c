@@ -228,7 +228,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
 	if (r == 0)
 		r = code_unwinding_new(&a->code, a->unwinder);
-	if (r == 0 && !replay)
+	if (r == 0 && !replay && setup->interpreters)
 		r = attribution_new_runtimes(a);
 	if (r == 0) {
 		const struct host_source source =

@@ -107,7 +107,7 @@ def check_all_unwound(program):
 def check_node():
     folded, pprof = rig.path("node.folded"), rig.path("node.pb.gz")
     script = rig.write("script.js", SCRIPT)
-    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", script, cwd=rig.workdir())
+    r = rig.record("-F", 199, "--no-interpreters", "-o", folded, "-o", pprof, "--", "node", "--perf-prof", script, cwd=rig.workdir())
     rig.check(r.status == 0, "node --perf-prof" + ("" if r.status == 0 else r.text()))
     stacks = rig.read_folded(folded)
     mine = [s for s in stacks if any("scriptLeaf" in f and f.endswith("_[j]") for f in s.user)]
@@ -121,7 +121,7 @@ def check_node_frameless():
     """Without what V8 says of these instructions the walk skips the caller: 40% of all samples.
     Compiled functions are JS:*NAME, up to Node.js 18 LazyCompile:*NAME."""
     folded = rig.path("node.folded")
-    r = rig.record("-F", 499, "-o", folded, "--", "node", "--perf-prof", "--perf-prof-unwinding-info", "--no-turbo-inlining",
+    r = rig.record("-F", 499, "--no-interpreters", "-o", folded, "--", "node", "--perf-prof", "--perf-prof-unwinding-info", "--no-turbo-inlining",
                    "--sparkplug", rig.write("fib.js", FRAMELESS), cwd=rig.workdir())
     rig.check(r.status == 0, "node --perf-prof-unwinding-info" + ("" if r.status == 0 else r.text()))
     stacks = [s for s in rig.read_folded(folded) if s.user and ":*fib" in s.user[-1]]
