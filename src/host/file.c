@@ -2,7 +2,8 @@
 /*
  * Mapped files. A file is its device, inode and inode generation; /proc/PID/maps does not show the
  * generation; without it the path must be the same, too, because another file may have the inode
- * number by now.
+ * number by now. What is written into a file in place, as cp does, makes another one of it for
+ * those who map it from then on.
  *
  * Descriptors are opened at first use, so that the file can still be read when its process or its
  * name is gone. Their number is limited; the least recently used is closed first. Entries without a
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
 
 #include "src/host/internal.h"
 
@@ -56,6 +58,26 @@ static void close_file(struct host *h, struct file *f)
 	h->stats.open_files--;
 }
 
+static void note_contents(struct file *f)
+{
+	struct stat st;
+
+	if (fstat(f->pub.fd, &st) < 0)
+		return;
+	f->n_bytes = st.st_size;
+	f->written = st.st_mtim;
+}
+
+/* Since it was opened; a descriptor that was closed says nothing. */
+static bool is_rewritten(const struct file *f)
+{
+	struct stat st;
+
+	return f->pub.fd >= 0 && fstat(f->pub.fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       (st.st_size != f->n_bytes || st.st_mtim.tv_sec != f->written.tv_sec ||
+		st.st_mtim.tv_nsec != f->written.tv_nsec);
+}
+
 void file_used(struct host *h, struct host_file *pub)
 {
 	struct file *f = file_of(pub);
@@ -98,6 +120,7 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 		return -1;
 	}
 	f->pub.fd = fd;
+	note_contents(f);
 	f->n_failed = 0;
 	lru_push(h, f);
 	h->stats.open_files++;
@@ -212,7 +235,7 @@ struct host_file *file_get(struct host *h, const struct host_file_key *key, cons
 {
 	struct file *f = key ? find_file(h, key, path) : NULL;
 
-	if (!f)
+	if (!f || is_rewritten(f))
 		f = new_file(h, key, path);
 	if (!f) {
 		h->stats.refused_files++;

@@ -20,8 +20,8 @@ static struct {
 	const char *cgroup;
 	const char *cgroup_path;
 	uint64_t start_ns, now;
-	uint64_t wall, maps_take_ns; /* a clock of our own, and what a maps read takes by it */
-	const char *comm, *exe;
+	uint64_t wall, maps_take_ns;   /* a clock of our own, and what a maps read takes by it */
+	const char *comm, *exe, *file; /* NULL: /dev/null */
 	bool is_kernel, no_process, no_file, file_later;
 	uint32_t n_maps, n_infos, n_files, n_cgroups, n_freed, n_freed_processes;
 	uint32_t file_pid;
@@ -52,7 +52,9 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 	outside.file_pid = pid;
 	if (outside.file_later)
 		return -EAGAIN;
-	return outside.no_file ? -ENOENT : open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return outside.no_file
+		       ? -ENOENT
+		       : open(outside.file ? outside.file : "/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 static int open_cgroup(void *ctx, uint32_t tid)
@@ -767,6 +769,40 @@ static void test_files_are_forgotten(void)
 	CHECK_INT(outside.n_freed, ==, 1);
 }
 
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+
+	CHECK(f && fputs(text, f) >= 0);
+	CHECK_INT(fclose(f), ==, 0);
+}
+
+/* Programs are copied over others: the inode stays, and is another file for who runs it then. */
+static void test_a_file_is_rewritten(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p = host_process_get(h, 10, 10, 1000);
+	char name[] = "/tmp/test-host.XXXXXX";
+	struct host_file *old;
+	int fd = mkstemp(name);
+
+	CHECK_INT(fd, >=, 0);
+	write_file(name, "one");
+	outside.file = name;
+	host_on_mmap(h, 10, 0x1000, 0x1000, 0, &key_a, "/bin/a", 1000);
+	old = p->mappings[0].file;
+	CHECK_INT(host_file_open(h, p, &p->mappings[0]), >=, 0);
+	CHECK(file_get(h, &key_a, "/bin/a") == old);
+	write_file(name, "another");
+	host_on_mmap(h, 11, 0x1000, 0x1000, 0, &key_a, "/bin/a", 2000);
+	CHECK(host_process_get(h, 11, 11, 2000)->mappings[0].file != old);
+	CHECK(file_get(h, &key_a, "/bin/a") == host_process_get(h, 11, 11, 2000)->mappings[0].file);
+	CHECK(p->mappings[0].file == old);
+	outside.file = NULL;
+	(void)close(fd);
+	(void)unlink(name);
+}
+
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static void test_cgroups(void)
@@ -967,6 +1003,7 @@ int main(void)
 	RUN(test_file_opening);
 	RUN(test_file_put_off);
 	RUN(test_files_are_forgotten);
+	RUN(test_a_file_is_rewritten);
 	RUN(test_cgroups);
 	RUN(test_cgroup_v2_alone);
 	RUN(test_cgroup_of_a_child);
