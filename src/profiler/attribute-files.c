@@ -37,6 +37,15 @@ static bool is_set_aside(const struct attribution *a, int fd)
 	return false;
 }
 
+/* What ran is not there any more: names of what was written over it would be wrong. */
+static bool is_rewritten(const struct file_state *s, int fd)
+{
+	struct file_identity now;
+
+	return s && s->identity.ino && file_identity_get(fd, &now) == 0 &&
+	       !file_identity_equal(&now, &s->identity);
+}
+
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
 {
 	struct attribution *a = ctx;
@@ -54,7 +63,8 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 		return is_set_aside(a, fd) ? -1 : fd;
 	}
 	file = item_file(a, item);
-	if (!file || file->fd < 0 || is_set_aside(a, file->fd))
+	if (!file || file->fd < 0 || is_set_aside(a, file->fd) ||
+	    is_rewritten(file->user, file->fd))
 		return -1;
 	m->module.pid = a->replay || !file->user ? 0 : ((struct file_state *)file->user)->pid;
 	message_set_text(m->module.path, sizeof(m->module.path), file->path);

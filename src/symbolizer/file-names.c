@@ -404,7 +404,7 @@ static struct contents *add_contents(struct file_names *n, const struct symbol_f
 	return c;
 }
 
-/* It was written to since, so its contents may differ now from those it shared. */
+/* It was written to since: nobody has the bytes any more that ran. */
 static bool has_changed(const struct module *m)
 {
 	struct file_identity now;
@@ -413,16 +413,13 @@ static bool has_changed(const struct module *m)
 	       !file_identity_equal(&now, &m->identity);
 }
 
-/* NULL: no memory. */
+/* NULL: no memory, or it has changed. */
 static struct contents *module_identify(struct file_names *n, struct module *m)
 {
 	struct symbol_file_id id = {0};
 
-	if (m->contents && !m->contents->file && m->contents->n_modules > 1 && has_changed(m)) {
-		contents_release(n, m->contents);
-		m->contents = NULL;
-		(void)file_identity_get(m->fd, &m->identity);
-	}
+	if (has_changed(m))
+		return NULL;
 	if (m->contents)
 		return m->contents;
 	if (symbol_file_identify(m->fd, &id) < 0)
