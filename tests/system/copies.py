@@ -2,7 +2,8 @@
 # Rooms: src/host src/symbolizer src/render
 """One stripped program under one path, but two files one after the other, and programs that end
 before anybody can open their file: each Mapping in OTLP has lines for all of its locations or for
-none, and no location lies outside of its Mapping."""
+none, and no location lies outside of its Mapping. Of a program that another was copied over nothing
+has a name of that other one."""
 import os
 import shutil
 import signal
@@ -74,8 +75,52 @@ def wait_for_turns(profiler):
     rig.wait_for("the profiler reads", lambda: turns() - begin >= 10, 60)
 
 
+# Both run under one name and in one inode: 0.3 s of the first, 0.1 s of the second.
+OVER = """
+cp "$2" over
+"$1/over" spent 300
+cp "$3" over
+"$1/over" spent 100
+"""
+SPENDER = """
+#include <time.h>
+#include <stdlib.h>
+static volatile unsigned long sink;
+%s
+__attribute__((noinline)) void burn_%s(void) { for (int i = 0; i < 100000; i++) sink += i; }
+int main(int argc, char **argv)
+{
+	struct timespec t;
+	do {
+		burn_%s();
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	} while (t.tv_sec * 1000 + t.tv_nsec / 1000000 < atoi(argv[2]));
+	return 0;
+}
+"""
+
+
+def check_copied_over():
+    # Functions in front, so the first one's places are in those of the second.
+    more = "".join(f"void before_{i}(void) {{ sink -= {i}; sink *= 3; }}\n" for i in range(20))
+    for name, front in (("first", ""), ("second", more)):
+        source = rig.write(f"{name}.c", SPENDER % (front, name, name))
+        p = subprocess.run(["cc", "-O1", "-no-pie", "-Wl,--build-id", "-o", rig.path(name), source],
+                           stderr=subprocess.PIPE, text=True, check=False)
+        rig.check(p.returncode == 0, f"{name} builds {p.stderr}")
+    script = 'cd "$1"\n' + OVER
+    r = rig.record("-F", "499", "-o", rig.path("over.folded"), "--", "sh", "-c", script, "sh", rig.workdir(), "first", "second")
+    rig.check(r.status == 0, "a program is copied over another" + ("" if r.status == 0 else r.text()))
+    stacks = [s for s in rig.read_folded(rig.path("over.folded")) if s.comm == "over" and s.user]
+    of = {name: sum(s.n for s in stacks if f"burn_{name}" in s.user) for name in ("first", "second")}
+    wrong = [s.user for s in stacks if any(f.startswith("before_") for f in s.user)]
+    rig.check(20 < of["second"] < 75 and not wrong, f"{of} of {rig.total(stacks)} samples have names, the second's are "
+              f"its own; wrong: {wrong[:2]}")
+
+
 def main():
     rig.need_root()
+    check_copied_over()
     build()
     for i in range(N):
         shutil.copy(rig.path("copied"), rig.path(f"short-{i + 1}"))
