@@ -781,7 +781,7 @@ static void write_file(const char *name, const char *text)
 static void test_a_file_is_rewritten(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
-	struct host_process *p = host_process_get(h, 10, 10, 1000);
+	struct host_process *p = host_process_get(h, 10, 10, 1000), *q;
 	char name[] = "/tmp/test-host.XXXXXX";
 	struct host_file *old;
 	int fd = mkstemp(name);
@@ -794,10 +794,11 @@ static void test_a_file_is_rewritten(void)
 	CHECK_INT(host_file_open(h, p, &p->mappings[0]), >=, 0);
 	CHECK(file_get(h, &key_a, "/bin/a") == old);
 	write_file(name, "another");
+	q = host_process_get(h, 11, 11, 2000);
 	host_on_mmap(h, 11, 0x1000, 0x1000, 0, &key_a, "/bin/a", 2000);
-	CHECK(host_process_get(h, 11, 11, 2000)->mappings[0].file != old);
-	CHECK(file_get(h, &key_a, "/bin/a") == host_process_get(h, 11, 11, 2000)->mappings[0].file);
-	CHECK(p->mappings[0].file == old);
+	CHECK(q->mappings[0].file != old);
+	CHECK(file_get(h, &key_a, "/bin/a") == q->mappings[0].file);
+	CHECK(host_process_get(h, 10, 10, 2000)->mappings[0].file == old);
 	outside.file = NULL;
 	(void)close(fd);
 	(void)unlink(name);
