@@ -421,9 +421,10 @@ def values_of(daemon):
     return dict(line.split(" ", 1) for line in ctl(daemon, "status", "--all").stdout.splitlines())
 
 
-def all_sent(daemon, sink):
+def all_sent(daemon, sink, before=0):
+    """All payloads of the windows that are settled, and there are more than before."""
     said = values_of(daemon)
-    return int(said["payloads"]) == int(said["export.sink.payloads_sent"]) == sink.count()
+    return int(said["payloads"]) == int(said["export.sink.payloads_sent"]) == sink.count() > before
 
 
 def sampled_by(daemon, sink, directory):
@@ -432,7 +433,7 @@ def sampled_by(daemon, sink, directory):
     target = rig.start(workload(directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     out, _ = target.communicate("\n", timeout=120)
     rig.check(ctl(daemon, "flush").returncode == 0, "flush")
-    rig.wait_for("all payloads", lambda: all_sent(daemon, sink), 30)
+    rig.wait_for("all payloads", lambda: all_sent(daemon, sink, seen), 30)
     samples = [x for view in sink.views()[seen:] for x in view_samples(view)]
     return Truth(out), samples
 
