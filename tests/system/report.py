@@ -301,7 +301,7 @@ def killed_reader():
                   stderr=subprocess.PIPE, text=True)
     child = rig.wait_for("a child reads", lambda: [c for c in rig.children_of(p.pid)
                                                    if rig.comm_of(c) == rig.ROLES["symbolizer"]])[0]
-    rig.check(rig.status_of(child)["Uid"].split()[0] != "0" or os.geteuid() != 0, "the reader of the file has no privileges")
+    rig.wait_for("a reader without privileges", lambda: rig.status_of(child)["Uid"].split()[0] != "0" or os.geteuid() != 0)
     rig.kill(child, signal.SIGSEGV)
     err = p.communicate(timeout=120)[1]
     rig.check(p.returncode == 1 and "large.folded: the process that read it died" in err, f"a reader that dies: {err.strip()}")
