@@ -10,13 +10,15 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* Kept by a sum of the command and of all that it can read. */
+/* Kept by a sum of the command and of all that it can read. Nothing is written over: a daemon of
+ * another test may have the program that ran. */
 static const char test_compile_script[] =
 	"cd \"$WHERE\" || exit 1\n"
 	"read_sources() { cat *.c *.cc *.go *.h *.s *.dwo 2>/dev/null; }\n"
 	"sum=$({ echo \"$COMMAND\"; read_sources; } | cksum | tr ' ' -)\n"
 	"kept=${TEST_COMPILED:+$TEST_COMPILED/$sum}\n"
-	"if [ -d \"$kept\" ]; then touch \"$kept\"; cp -f \"$kept\"/* .; exit; fi\n"
+	"replace() { cp --remove-destination \"$@\"; }\n"
+	"if [ -d \"$kept\" ]; then touch \"$kept\"; replace \"$kept\"/* .; exit; fi\n"
 	"eval \"$COMMAND\" || exit\n"
 	"[ -n \"$kept\" ] || exit 0\n"
 	"mkdir -p \"$kept.$$\" && cp $MADE \"$kept.$$\" || exit\n"
