@@ -20,8 +20,8 @@
 #define MAX_VALUE_BYTES	 1024
 #define MAX_TEXT_BYTES	 8192		       /* of a process */
 #define MAX_TOTAL_BYTES	 (UINT64_C(8) << 20)   /* of all */
-#define YOUNG_NS	 (100 * NSEC_PER_MSEC) /* too short a life to say much */
-#define FIRST_DELAY_NS	 (200 * NSEC_PER_MSEC)
+#define YOUNG_NS	 (500 * NSEC_PER_MSEC) /* too short a life to say much */
+#define FIRST_DELAY_NS	 (1 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
 
 /* The attributes of a process while they are collected. */
