@@ -77,10 +77,10 @@ def wait_for_turns(profiler):
 
 # Both run under one name and in one inode: 0.3 s of the first, 0.1 s of the second.
 OVER = """
-cp "$2" over
-"$1/over" spent 300
-cp "$3" over
-"$1/over" spent 100
+cp "$2" written-over
+"$1/written-over" spent 300
+cp "$3" written-over
+"$1/written-over" spent 100
 """
 SPENDER = """
 #include <time.h>
@@ -111,7 +111,7 @@ def check_copied_over():
     script = 'cd "$1"\n' + OVER
     r = rig.record("-F", "499", "-o", rig.path("over.folded"), "--", "sh", "-c", script, "sh", rig.workdir(), "first", "second")
     rig.check(r.status == 0, "a program is copied over another" + ("" if r.status == 0 else r.text()))
-    stacks = [s for s in rig.read_folded(rig.path("over.folded")) if s.comm == "over" and s.user]
+    stacks = [s for s in rig.read_folded(rig.path("over.folded")) if s.comm == "written-over" and s.user]
     of = {name: sum(s.n for s in stacks if f"burn_{name}" in s.user) for name in ("first", "second")}
     wrong = [s.user for s in stacks if any(f.startswith("before_") for f in s.user)]
     rig.check(20 < of["second"] < 75 and not wrong, f"{of} of {rig.total(stacks)} samples have names, the second's are "
