@@ -116,13 +116,14 @@ bool opener_is_context(const char *line, size_t n, void *ctx)
 }
 
 struct context_target {
-	int dir, memory; /* its directory in /proc and its memory */
+	int dir, memory;    /* its directory in /proc and its memory */
+	dev_t memory_files; /* where files in memory lie, for all processes */
 };
 
 struct context_place {
 	uint64_t address;
 	size_t n;
-	dev_t memory_files; /* where they lie */
+	dev_t memory_files;
 };
 
 /* Anonymous memory, that of memory files, and that of a disk: a filesystem without one may wait for
@@ -153,7 +154,7 @@ static dev_t device_of_memory_files(void)
 static bool read_memory(const struct context_target *t, uint64_t address, void *ret, size_t n)
 {
 	_cleanup_close_ int maps = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC);
-	struct context_place place = {address, n, device_of_memory_files()};
+	struct context_place place = {address, n, t->memory_files};
 
 	if (n == 0)
 		return true;
@@ -254,7 +255,7 @@ int opener_context(const struct message *ask)
 	memory = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
 	if (memory < 0)
 		return -errno;
-	t = (struct context_target){dir, memory};
+	t = (struct context_target){dir, memory, device_of_memory_files()};
 	r = find_context(&t, ask->ask_context.published_ns, payload, &head);
 	if (!ask->ask_context.environment)
 		return r < 0 ? r : write_file(&head, environment, payload);
