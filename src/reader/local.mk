@@ -5,3 +5,17 @@ libreader_a_SOURCES = \
 	src/reader/own-tids.c src/reader/own-tids.h \
 	src/reader/setup.h \
 	src/reader/teller.c src/reader/teller.h
+
+check_PROGRAMS += tests/unit/test-teller
+tests_unit_test_teller_SOURCES = tests/unit/test-teller.c tests/unit/test.h
+tests_unit_test_teller_LDADD = libreader.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-own-tids
+tests_unit_test_own_tids_SOURCES = tests/unit/test-own-tids.c tests/unit/test.h
+tests_unit_test_own_tids_LDADD = libreader.a libutil.a
+
+check_PROGRAMS += tests/unit/test-clients
+tests_unit_test_clients_SOURCES = tests/unit/test-clients.c tests/runtimes/recording.h \
+	tests/unit/recorded-file.h tests/unit/test.h
+tests_unit_test_clients_LDADD = libreader.a libprocess.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
+tests_unit_test_clients_LDFLAGS = $(AM_LDFLAGS) -rdynamic
