@@ -5,3 +5,11 @@ libmetrics_a_SOURCES = \
 	src/metrics/main.c \
 	src/metrics/pulls.c src/metrics/pulls.h \
 	src/metrics/setup.h
+
+check_PROGRAMS += tests/unit/test-exposition
+tests_unit_test_exposition_SOURCES = tests/unit/test-exposition.c tests/unit/test.h
+tests_unit_test_exposition_LDADD = libmetrics.a libprocess.a libprofile.a libutil.a
+
+check_PROGRAMS += tests/unit/test-health
+tests_unit_test_health_SOURCES = tests/unit/test-health.c tests/unit/test.h
+tests_unit_test_health_LDADD = libmetrics.a libutil.a
