@@ -43,7 +43,7 @@ const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
 struct status_counts {
 	uint64_t samples, filtered; /* profiler, from a file: samples of rings are in the ledger */
 	uint64_t windows;	    /* profiler, closed */
-	/* symbolizer: windows named, payloads made of settled windows */
+	/* symbolizer, of settled windows: those named, payloads made of them */
 	uint64_t windows_named, payloads, payload_bytes;
 	/* By enum profile_counter; symbolizer: of settled windows. */
 	uint64_t counters[STATUS_MAX_COUNTERS];

@@ -31,6 +31,7 @@ void counted_add_since(struct counted *c, const struct profile *p, const struct 
 
 void counted_publish(const struct counted *c, struct status_counts *to)
 {
+	to->windows_named += c->windows_named;
 	to->payloads += c->payloads;
 	to->payload_bytes += c->payload_bytes;
 	for (int i = 0; i < PROFILE_N_COUNTERS; i++)

@@ -14,10 +14,10 @@
 struct counted {
 	uint64_t counters[PROFILE_N_COUNTERS];
 	uint64_t lost[STATUS_MAX_EVENTS], throttled[STATUS_MAX_EVENTS]; /* of these, by event */
-	uint64_t payloads, payload_bytes;
+	uint64_t windows_named, payloads, payload_bytes;
 };
 
-/* What the profile has counted; of payloads it does not know. */
+/* What the profile has counted; of windows and payloads it does not know. */
 void counted_read(struct counted *c, const struct profile *p);
 /* Adds what came to the profile since before was read. */
 void counted_add_since(struct counted *c, const struct profile *p, const struct counted *before);

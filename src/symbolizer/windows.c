@@ -229,7 +229,7 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
 	s->counted.counters[PROFILE_FRAMES_UNNAMED] += p->counters[PROFILE_FRAMES_UNNAMED];
 	s->counted.counters[PROFILE_FRAMES_PUT_OFF] += p->counters[PROFILE_FRAMES_PUT_OFF];
-	s->role.status->counts.windows_named++;
+	s->counted.windows_named++;
 	if (s->setup.live)
 		show_window(s);
 	else if (!s->setup.capture)
