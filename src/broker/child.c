@@ -90,8 +90,7 @@ int child_start(struct child *c, int exe_fd)
 		goto out;
 	}
 	if (c->pid == 0)
-		spawn_exec(exe_fd, c->name, sandbox_uses_network(c->id.kind), c->row->oom_score,
-			   control[1], ask[1]);
+		spawn_exec(exe_fd, c->name, c->row->oom_score, control[1], ask[1]);
 
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);

@@ -473,6 +473,8 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 		};
 	}
 	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = setup_send_proxies(control);
 	if (r == 0 && spool_fd >= 0)
 		r = setup_send_text(control, TEXT_SPOOL, b->spool.path, spool_fd);
 	if (r == 0 && store_fd >= 0)
@@ -549,6 +551,8 @@ int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status
 	if (b->debug_cache.fd < 0 || !c->debuginfod_urls)
 		return -EINVAL;
 	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = setup_send_proxies(control);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_DEBUG_CACHE, b->debug_cache.path,
 				    b->debug_cache.fd);

@@ -9,6 +9,7 @@
 
 #include "src/cmd/cmd.h"
 #include "src/opener/helper.h"
+#include "src/process/credentials.h"
 #include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -104,6 +105,7 @@ static bool is_role(const char *name, const char *role)
 
 int main(int argc, char **argv)
 {
+	credentials_leave_stack();
 	fill_standard_descriptors();
 	for (int kind = 0; argc == 1 && kind < PEER_N; kind++) {
 		if (is_role(argv[0], peer_name((enum peer)kind)))

@@ -148,6 +148,7 @@ enum text_kind {
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_DEBUGINFOD,   /* URL of a server */
 	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
+	TEXT_VARIABLE,	   /* NAME=VALUE of the environment, for whom uses the network */
 	TEXT_LEDGER,	   /* of the rings, with its descriptor (src/sample/ledger.h) */
 	TEXT_N_KINDS
 };

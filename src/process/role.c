@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -87,21 +88,35 @@ void role_use_proxy(const struct role *r, const char *url)
 	role_use_port(r, sandbox_proxy_port(url));
 }
 
-static int take_texts(role_text_fn text, void *ctx)
+/* It stays where it is: not on the stack. */
+static int set_variable(const char *text)
 {
+	char *variable = strdup(text);
+
+	return variable && putenv(variable) == 0 ? 0 : -ENOMEM;
+}
+
+static int take_texts(const struct role *r, role_text_fn text, void *ctx)
+{
+	/* Some are credentials, and samples copy the stack. */
+	_cleanup_free_ struct message *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
 	for (;;) {
-		struct message m;
-		int fds[2], e = message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0);
+		int fds[2], e = message_recv(PROTOCOL_CONTROL_FD, m, fds, 0);
 
 		if (e <= 0)
 			return e == 0 ? -ECONNRESET : e;
-		if (m.type == MESSAGE_START)
+		if (m->type == MESSAGE_START)
 			return 0;
-		if ((m.type != MESSAGE_TEXT && m.type != MESSAGE_FILE) ||
-		    !message_text_ok(m.text.text, sizeof(m.text.text)))
+		if ((m->type != MESSAGE_TEXT && m->type != MESSAGE_FILE) ||
+		    !message_text_ok(m->text.text, sizeof(m->text.text)))
 			e = -EBADMSG;
+		else if (m->text.kind == TEXT_VARIABLE && sandbox_uses_network(r->who))
+			e = set_variable(m->text.text);
 		else
-			e = text(ctx, &m, TAKE_FD(fds[0]));
+			e = text(ctx, m, TAKE_FD(fds[0]));
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
 		if (e < 0)
@@ -121,7 +136,9 @@ int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_f
 	*r = (struct role){.who = who, .files = -EBADF};
 	e = take_setup(r, setup, n);
 	if (e == 0)
-		e = take_texts(text, ctx);
+		e = take_texts(r, text, ctx);
+	if (e == 0 && sandbox_uses_network(who))
+		sandbox_files_use_proxies(r->files);
 	if (e == 0)
 		e = loop_new(&r->loop);
 	if (e < 0)

@@ -175,8 +175,8 @@ uint16_t sandbox_proxy_port(const char *url)
 	return port_of(url, 1080);
 }
 
-/* As libcurl does. */
-static void add_proxies(int rules)
+/* Those that libcurl reads. */
+void sandbox_files_use_proxies(int rules)
 {
 	static const char *const variables[] = {"http_proxy", "https_proxy", "HTTPS_PROXY",
 						"all_proxy", "ALL_PROXY"};
@@ -228,7 +228,6 @@ int sandbox_files_new(enum peer who)
 		return -errno;
 	if (network) {
 		add_system(rules);
-		add_proxies(rules);
 		/* For DNS answers that are too long for UDP. */
 		(void)sandbox_files_connect(rules, DNS_PORT);
 	}

@@ -63,10 +63,12 @@ int sandbox_files_read(int rules, const char *path);
 int sandbox_files_keep(int rules, int directory);
 /*
  * Allows TCP connections to a port at any address. Landlock enforces that since version 4 (Linux
- * 6.7). The rules of the roles with the network begin with the resolver and the proxies in the
- * environment. No role may listen on a port. 0 or -errno.
+ * 6.7). The rules of the roles with the network begin with the resolver. No role may listen on a
+ * port. 0 or -errno.
  */
 int sandbox_files_connect(int rules, uint16_t port);
+/* The same to the proxies in the environment. */
+void sandbox_files_use_proxies(int rules);
 /* The port that libcurl connects to for a server's or a proxy's URL. */
 uint16_t sandbox_server_port(const char *url);
 uint16_t sandbox_proxy_port(const char *url);

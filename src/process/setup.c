@@ -4,9 +4,12 @@
 #include "src/process/setup.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/process/credentials.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 
 int setup_send(int control, const void *setup, size_t n, int status_fd)
@@ -27,16 +30,37 @@ int setup_send_start(int control)
 
 int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
 {
-	struct message m = {.type = fd >= 0 ? MESSAGE_FILE : MESSAGE_TEXT};
+	/* Some are credentials, and samples copy the stack. */
+	_cleanup_free_ struct message *m = calloc(1, sizeof(*m));
 
 	if (!text)
 		return 0;
-	if (strlen(text) >= sizeof(m.text.text))
+	if (!m)
+		return -ENOMEM;
+	if (strlen(text) >= sizeof(m->text.text))
 		return -E2BIG;
-	m.text.kind = kind;
-	m.text.n = (uint32_t)strlen(text);
-	message_set_text(m.text.text, sizeof(m.text.text), text);
-	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
+	m->type = fd >= 0 ? MESSAGE_FILE : MESSAGE_TEXT;
+	m->text.kind = kind;
+	m->text.n = (uint32_t)strlen(text);
+	message_set_text(m->text.text, sizeof(m->text.text), text);
+	return message_send(control, m, &fd, fd >= 0 ? 1 : 0);
+}
+
+int setup_send_proxies(int control)
+{
+	int r = 0;
+
+	for (char **v = environ; v && *v && r == 0; v++) {
+		if (!credentials_of_proxy(*v))
+			continue;
+		r = setup_send_text(control, TEXT_VARIABLE, *v, -1);
+		if (r == -E2BIG) {
+			log_warning("the variable %.*s is too long, and is not used",
+				    (int)strcspn(*v, "="), *v);
+			r = 0;
+		}
+	}
+	return r;
 }
 
 #define MIB (UINT64_C(1) << 20)

@@ -33,6 +33,8 @@ void setup_limit(struct privileges *p, enum peer who);
 int setup_send(int control, const void *setup, size_t n, int status_fd);
 int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
 int setup_send_start(int control);
+/* Sends the proxies in the environment, for a child with the network. 0 or -errno. */
+int setup_send_proxies(int control);
 /* Chooses the user of the children: as root the named user, or nobody if that does not exist; else
  * our own. Sets no limits. true: it is the named user. */
 bool setup_choose_user(struct privileges *ret, const char *name);

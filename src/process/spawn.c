@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
+#include "src/process/credentials.h"
 #include "src/process/message.h"
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
@@ -25,36 +25,21 @@ static void worsen_oom_score(int worse)
 	(void)!pwrite(fd, text, (size_t)n, 0);
 }
 
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool is_kept(const char *variable, bool network)
-{
-	static const char proxy[] = "_proxy";
-	size_t n = strcspn(variable, "="), n_proxy = strlen(proxy);
-
-	if (begins(variable, "OTEL_") || begins(variable, "DEBUGINFOD_"))
-		return false;
-	return network || n < n_proxy || strncasecmp(variable + n - n_proxy, proxy, n_proxy) != 0;
-}
-
-/* Removes variables with credentials that the child does not need: the config has read them, and
- * the set-up has what the child needs. Only libcurl reads the proxy variables. */
-static void leave_credentials(bool network)
+/* Removes variables that the config has read, and all with credentials: what a child needs is in
+ * its set-up. */
+static void leave_variables(void)
 {
 	char **to = environ;
 
 	for (char **from = environ; from && *from; from++) {
-		if (is_kept(*from, network))
+		if (strncmp(*from, "OTEL_", 5) != 0 && !credentials_in_variable(*from))
 			*to++ = *from;
 	}
 	if (to)
 		*to = NULL;
 }
 
-void spawn_exec(int exe_fd, const char *name, bool network, int oom_score, int control, int ask)
+void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int ask)
 {
 	char title[48];
 	char *argv[] = {title, NULL};
@@ -68,7 +53,7 @@ void spawn_exec(int exe_fd, const char *name, bool network, int oom_score, int c
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	worsen_oom_score(oom_score);
-	leave_credentials(network);
+	leave_variables();
 	/* None may sit where another is to go. */
 	exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 10);
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);

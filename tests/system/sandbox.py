@@ -208,24 +208,47 @@ def look_into(daemon, name, secrets):
     return found if daemon.role(name) == pid else None
 
 
+def on_stack(pid, secrets):
+    """Which of them a sample of that process can have: its stack, from the pointer on, with the variables at its end.
+    None while it is running."""
+    with open(f"/proc/{pid}/syscall", encoding="utf-8") as f:
+        words = f.read().split()
+    if words[0] == "running":
+        return None
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", 0) as mem, \
+            open(f"/proc/{pid}/environ", "rb") as environ:
+        end = next(int(x.split()[0].split("-")[1], 16) for x in maps if x.endswith("[stack]\n"))
+        stack = os.pread(mem.fileno(), end - int(words[-2], 16), int(words[-2], 16)) + environ.read()
+    if b"PATH=" not in stack:
+        return None  # it went on
+    return {name for name, secret in secrets.items() if secret in stack}
+
+
+def check_stacks(daemon, names, secrets):
+    for name in ("broker", *names):
+        found = rig.wait_for(f"the stack of the {name}", lambda: (x := on_stack(
+            daemon.pid if name == "broker" else daemon.role(name), secrets)) is not None and {"looked"} | x)
+        rig.check(found == {"looked"}, f"{name}: on its stack, with its variables: {', '.join(found - {'looked'}) or 'none'}")
+
+
 def check_secrets():
-    """Credentials of the config and of the environment are in the memory of the broker and of those who need them."""
+    """Credentials of the config and of the environment are in the memory of the broker and of those who need them, but
+    on no stack: a sample copies it, the end with the environment too, and so who walks it would have them."""
     chain = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))
     secrets = {name: os.urandom(16).hex().encode() for name in ("header", "variable", "proxy")}
     text = {name: secret.decode() for name, secret in secrets.items()}
     with Sink() as sink:
         environment = {**os.environ, "OTEL_EXPORTER_OTLP_HEADERS": f"authorization={text['variable']}",
                        "HTTPS_PROXY": f"http://user:{text['proxy']}@127.0.0.1:1"}
-        # The variables are about the destination of that name. The stack of each process ends with its environment: of
-        # ours, few or none are to be sampled.
-        text_of = config(sink, cache="secrets.cache").replace("= 99", "= 3")
-        daemon = rig.Daemon(text_of + f"headers = authorization={text['header']}\n[export:otel]\n"
+        # The variables are about the destination of that name.
+        daemon = rig.Daemon(config(sink, cache="secrets.cache") + f"headers = authorization={text['header']}\n[export:otel]\n"
                             f"endpoint = {sink.endpoint}\n", "secrets", env=environment)
         roles = roles_of(daemon)
         for pid in roles.values():
             wait_filter(pid, FILTER)
         rig.wait_for("a function of a program", lambda: any(b"chain_leaf" in body for body in sink.payloads()))
         rig.check(has_in_memory(daemon.pid, secrets) == set(secrets), f"the broker has {', '.join(secrets)}: they can be found")
+        check_stacks(daemon, (*roles, "opener"), secrets)
         may = {"exporter": set(secrets), "fetcher": {"proxy"}}
         for name in (*roles, "opener"):
             found = rig.wait_for(f"the memory of the {name}", lambda: look_into(daemon, name, secrets))

@@ -530,6 +530,7 @@ static void connect_as(enum peer who, const struct sockaddr_in servers[4])
 	rules = sandbox_files_new(who);
 	CHECK_INT(rules, >=, 0);
 	if (network) {
+		sandbox_files_use_proxies(rules);
 		CHECK_INT(sandbox_files_connect(rules, ntohs(servers[0].sin_port)), ==, 0);
 		CHECK_INT(sandbox_files_connect(rules, ntohs(servers[1].sin_port)), ==, 0);
 	}
