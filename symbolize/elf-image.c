@@ -32,6 +32,22 @@
 #define ELFDATA_HOST ELFDATA2MSB
 #endif
 
+bool elf_image_offset(const struct elf_image *im, uint64_t address, uint32_t flags,
+		      uint64_t *ret_offset)
+{
+	for (uint32_t i = 0; i < im->n_segments; i++) {
+		const struct elf_segment *g = &im->segments[i];
+
+		if (g->type != PT_LOAD || (g->flags & flags) != flags || address < g->vaddr ||
+		    address - g->vaddr >= g->filesz || g->offset > im->n_bytes ||
+		    g->filesz > im->n_bytes - g->offset)
+			continue;
+		*ret_offset = g->offset + (address - g->vaddr);
+		return true;
+	}
+	return false;
+}
+
 int elf_image_read(const struct elf_image *im, uint64_t offset, void *ret, size_t n)
 {
 	uint8_t *p = ret;

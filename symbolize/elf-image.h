@@ -58,6 +58,10 @@ int elf_image_open_fd(struct elf_image *im, int fd);
 int elf_image_open_memory(struct elf_image *im, const void *image, size_t n);
 void elf_image_close(struct elf_image *im);
 
+/* Where in the file an address is that a segment with these PF_ flags has from it. */
+bool elf_image_offset(const struct elf_image *im, uint64_t address, uint32_t flags,
+		      uint64_t *ret_offset);
+
 /* n bytes at a file offset, all or -ENOEXEC (or -errno). */
 int elf_image_read(const struct elf_image *im, uint64_t offset, void *ret, size_t n);
 

@@ -84,20 +84,6 @@ static void keep_found(struct place_search *s, uint64_t address, uint32_t type, 
 		s->found[s->n_found++] = (struct found){address, type, is_default};
 }
 
-static const struct elf_segment *segment_of(const struct elf_image *im, uint64_t address,
-					    uint32_t flags)
-{
-	for (uint32_t i = 0; i < im->n_segments; i++) {
-		const struct elf_segment *g = &im->segments[i];
-
-		if (g->type == PT_LOAD && (g->flags & flags) == flags && address >= g->vaddr &&
-		    address - g->vaddr < g->filesz && g->offset <= im->n_bytes &&
-		    g->filesz <= im->n_bytes - g->offset)
-			return g;
-	}
-	return NULL;
-}
-
 /* hidden: an older version of the name. */
 static void look_at(struct place_search *s, const Elf64_Sym *symbol, const char *name, bool hidden)
 {
@@ -107,6 +93,7 @@ static void look_at(struct place_search *s, const Elf64_Sym *symbol, const char 
 	bool is_default = !hidden && (!name[n] || name[n + 1] == '@');
 	bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
 	size_t n_wanted = strlen(s->name), most = n_wanted / 3 + 1;
+	uint64_t offset;
 	char **copy;
 
 	if (!*name || (type != STT_OBJECT && type != STT_TLS && !is_function))
@@ -115,7 +102,7 @@ static void look_at(struct place_search *s, const Elf64_Sym *symbol, const char 
 		s->is_elsewhere |= symbol->st_shndx == SHN_UNDEF;
 		s->has_data |= symbol->st_shndx != SHN_UNDEF && !is_function;
 		if (is_function && symbol->st_shndx != SHN_UNDEF &&
-		    segment_of(s->image, symbol->st_value, PF_X))
+		    elf_image_offset(s->image, symbol->st_value, PF_X, &offset))
 			keep_found(s, symbol->st_value, type, is_default);
 	}
 	/* What is nearly right is nearly as long. */
@@ -409,23 +396,13 @@ struct markers {
 	ARRAY(char *) names;
 };
 
-static bool to_offset(const struct elf_image *im, uint64_t address, uint32_t flags, uint64_t *ret)
-{
-	const struct elf_segment *g = segment_of(im, address, flags);
-
-	if (!g)
-		return false;
-	*ret = g->offset + (address - g->vaddr);
-	return true;
-}
-
 static void take_marker(struct markers *s, const struct marker *m)
 {
 	uint64_t moved = s->base && m->base ? s->base - m->base : 0;
 	struct probe_place p = {0};
 
-	if (!to_offset(s->image, m->address + moved, PF_X, &p.offset) ||
-	    (m->semaphore && !to_offset(s->image, m->semaphore + moved, PF_W, &p.counter)))
+	if (!elf_image_offset(s->image, m->address + moved, PF_X, &p.offset) ||
+	    (m->semaphore && !elf_image_offset(s->image, m->semaphore + moved, PF_W, &p.counter)))
 		return;
 	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->places[i].offset == p.offset) /* notes of sections, and of segments */
@@ -549,7 +526,7 @@ int probe_find_places(int fd, const char *what, bool marker, symbol_open_debug_f
 		r = find_marker(&im, what, ret, error, n_error);
 	} else {
 		r = find_function(&im, what, open_debug, ctx, &address, error, n_error);
-		if (r == 0 && !to_offset(&im, address, PF_X, &ret[0].offset)) {
+		if (r == 0 && !elf_image_offset(&im, address, PF_X, &ret[0].offset)) {
 			(void)snprintf(error, n_error, "it has no code at %#" PRIx64, address);
 			r = -ENOENT;
 		}
