@@ -315,7 +315,7 @@ static bool find_place(struct cpython *p, const struct python_code *c, uint64_t 
 }
 
 bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
-			struct cpython_frame *ret)
+			struct chained_frame *ret)
 {
 	const struct python_code *c = find_code(p, at, prove);
 	int32_t in_code;

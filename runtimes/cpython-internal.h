@@ -122,10 +122,10 @@ static inline bool cpython_is_spent(const struct cpython *p)
  */
 bool cpython_believe_state(struct cpython *p, uint32_t tid);
 /*
- * The states of a thread into p->states, innermost first, *ret_n of them. CPYTHON_WHOLE, else why
+ * The states of a thread into p->states, innermost first, *ret_n of them. CHAIN_WHOLE, else why
  * there are none.
  */
-enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n);
+enum chain_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n);
 
 /*
  * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in; prove:
@@ -133,14 +133,14 @@ enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, si
  * at is no code object, or the place is not in it.
  */
 bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
-			struct cpython_frame *ret);
+			struct chained_frame *ret);
 /* The line at a place of a table of n bytes; 0: none. For releases of that minor version. */
 uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint32_t first_line,
 			   int32_t place);
 
 /* cpython-walk.c. Appends the frames of a state to *n of them. */
-enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct python_state *state,
-					    struct cpython_frame *frames, size_t max, size_t *n);
+enum chain_result cpython_walk_state(struct cpython *p, const struct python_state *state,
+				     struct chained_frame *frames, size_t max, size_t *n);
 
 /* cpython-eval.c. Fills in p->eval. */
 void cpython_find_eval(struct cpython *p);

@@ -64,8 +64,8 @@ static void remember(struct cpython *p, const struct python_state *s)
 }
 
 /* Looks through the threads of an interpreter, from one of them on. */
-static enum cpython_walk_result scan(struct cpython *p, uint64_t interp, uint64_t first,
-				     uint32_t tid, bool ask, size_t *n)
+static enum chain_result scan(struct cpython *p, uint64_t interp, uint64_t first, uint32_t tid,
+			      bool ask, size_t *n)
 {
 	struct python_state *s = &p->states[*n];
 	uint64_t at = first;
@@ -73,81 +73,81 @@ static enum cpython_walk_result scan(struct cpython *p, uint64_t interp, uint64_
 	for (int i = 0; i < MAX_THREADS && at; i++) {
 		if (!read_state(p, at, interp, s)) {
 			p->next_scan = cpython_is_spent(p) ? at : 0;
-			return CPYTHON_UNPROVEN;
+			return CHAIN_UNPROVEN;
 		}
 		remember(p, s);
 		if (is_of_thread(p, s, tid, ask)) {
 			*remembered(p, tid) = (struct python_thread){.tid = tid, .state = at};
 			(*n)++;
-			return CPYTHON_WHOLE;
+			return CHAIN_WHOLE;
 		}
 		at = state_u64(p, s, PY_THREAD_NEXT);
 	}
-	return CPYTHON_NO_THREAD;
+	return CHAIN_NO_THREAD;
 }
 
 /* Of one interpreter, whose list may be so long that it is looked through in several walks. */
-static enum cpython_walk_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
+static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 {
 	uint64_t newest = memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS));
 	bool says = py_known(p, PY_THREAD_NATIVE_ID);
-	enum cpython_walk_result r = CPYTHON_NO_THREAD;
+	enum chain_result r = CHAIN_NO_THREAD;
 
 	if (p->next_scan) {
 		uint64_t from = p->next_scan;
 
 		p->next_scan = 0;
 		r = scan(p, p->interp, from, tid, !says, n);
-		return r == CPYTHON_UNPROVEN ? CPYTHON_NO_THREAD : r;
+		return r == CHAIN_UNPROVEN ? CHAIN_NO_THREAD : r;
 	}
 	r = scan(p, p->interp, newest, tid, !says, n);
-	if (r == CPYTHON_NO_THREAD && says)
+	if (r == CHAIN_NO_THREAD && says)
 		r = scan(p, p->interp, newest, tid, true, n);
-	if (r == CPYTHON_NO_THREAD && !cpython_is_spent(p))
+	if (r == CHAIN_NO_THREAD && !cpython_is_spent(p))
 		*remembered(p, tid) =
 			(struct python_thread){.tid = tid, .n_believed = BELIEVE, .newest = newest};
 	return r;
 }
 
 /* A thread may have a state in each: the newest interpreter is the first, and called by others. */
-static enum cpython_walk_result scan_all(struct cpython *p, uint32_t tid, size_t *n)
+static enum chain_result scan_all(struct cpython *p, uint32_t tid, size_t *n)
 {
 	uint64_t interp = p->interp;
 
 	for (int i = 0; i < MAX_INTERPRETERS && interp && *n < CPYTHON_MAX_STATES; i++) {
 		uint64_t first =
 			memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_THREADS));
-		enum cpython_walk_result r = scan(p, interp, first, tid, true, n);
+		enum chain_result r = scan(p, interp, first, tid, true, n);
 
 		p->next_scan = 0;
-		if (r == CPYTHON_UNPROVEN)
+		if (r == CHAIN_UNPROVEN)
 			return r;
 		interp = memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_NEXT));
 	}
-	return *n ? CPYTHON_WHOLE : CPYTHON_NO_THREAD;
+	return *n ? CHAIN_WHOLE : CHAIN_NO_THREAD;
 }
 
-static enum cpython_walk_result find_remembered(struct cpython *p, uint32_t tid, size_t *n)
+static enum chain_result find_remembered(struct cpython *p, uint32_t tid, size_t *n)
 {
 	struct python_thread *t = remembered(p, tid);
 	struct python_state *s = &p->states[0];
 
 	if (t->tid != tid)
-		return CPYTHON_UNPROVEN;
+		return CHAIN_UNPROVEN;
 	if (t->state && read_state(p, t->state, p->interp, s) && is_of_thread(p, s, tid, true) &&
 	    is_listed(p, s, p->interp)) {
 		t->n_believed = BELIEVE;
 		t->number = state_u64(p, s, PY_THREAD_ID);
 		*n = 1;
-		return CPYTHON_WHOLE;
+		return CHAIN_WHOLE;
 	}
 	if (!t->state && t->n_believed > 0 &&
 	    t->newest == memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS))) {
 		t->n_believed--;
-		return CPYTHON_NO_THREAD;
+		return CHAIN_NO_THREAD;
 	}
 	t->tid = 0;
-	return CPYTHON_UNPROVEN;
+	return CHAIN_UNPROVEN;
 }
 
 /*
@@ -187,15 +187,15 @@ static bool look_at_interpreters(struct cpython *p)
 	return true;
 }
 
-enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n)
+enum chain_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n)
 {
-	enum cpython_walk_result r;
+	enum chain_result r;
 
 	*ret_n = 0;
 	if (!look_at_interpreters(p))
-		return CPYTHON_NO_THREAD;
+		return CHAIN_NO_THREAD;
 	if (!p->only_one)
 		return scan_all(p, tid, ret_n);
 	r = find_remembered(p, tid, ret_n);
-	return r == CPYTHON_UNPROVEN ? scan_one(p, tid, ret_n) : r;
+	return r == CHAIN_UNPROVEN ? scan_one(p, tid, ret_n) : r;
 }

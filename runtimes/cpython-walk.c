@@ -18,7 +18,7 @@ enum {
 
 struct chain {
 	struct cpython *p;
-	struct cpython_frame *frames;
+	struct chained_frame *frames;
 	size_t max, n, first; /* frames[first] is the first of this state */
 	/* Of the data stack: p->window has n_window bytes that were at `window`. */
 	uint64_t chunk, window, n_window;
@@ -125,7 +125,7 @@ static bool is_shim(const struct cpython *p, const struct python_frame *f)
 
 static bool put(struct chain *c, const struct python_frame *f)
 {
-	struct cpython_frame frame = {.address = f->at};
+	struct chained_frame frame = {.address = f->at};
 
 	/* The innermost one is the most likely to be new. */
 	if (!cpython_code_frame(c->p, f->code, f->place, f->copy, c->n == c->first, &frame))
@@ -149,29 +149,29 @@ static bool is_loop(struct chain *c, uint64_t at)
 	return false;
 }
 
-static enum cpython_walk_result follow(struct chain *c, uint64_t at)
+static enum chain_result follow(struct chain *c, uint64_t at)
 {
 	struct python_frame f;
 
 	/* Shims count as well. */
-	for (int i = 0; at && i < 2 * CPYTHON_MAX_FRAMES; i++) {
+	for (int i = 0; at && i < 2 * CHAIN_MAX_FRAMES; i++) {
 		if (c->n == c->max)
-			return CPYTHON_CUT;
+			return CHAIN_CUT;
 		if (is_loop(c, at))
-			return CPYTHON_UNPROVEN;
+			return CHAIN_UNPROVEN;
 		if (!read_frame(c, at, &f))
-			return CPYTHON_UNPROVEN;
+			return CHAIN_UNPROVEN;
 		if (is_shim(c->p, &f))
 			set_entry(c);
 		else if (!put(c, &f))
-			return CPYTHON_UNPROVEN;
+			return CHAIN_UNPROVEN;
 		at = f.previous;
 	}
 	if (at)
-		return CPYTHON_CUT;
+		return CHAIN_CUT;
 	/* A chain ends where a native call begins: the frame of a generator that is about to run,
 	 * or has just done so, has no caller for a moment. */
-	return c->n == c->first || c->frames[c->n - 1].entry ? CPYTHON_WHOLE : CPYTHON_UNPROVEN;
+	return c->n == c->first || c->frames[c->n - 1].entry ? CHAIN_WHOLE : CHAIN_UNPROVEN;
 }
 
 /* Its innermost frame: in its state, or in what its innermost native call keeps; 0: none. */
@@ -190,17 +190,17 @@ static bool first_frame(struct cpython *p, const struct python_state *s, uint64_
 	return true;
 }
 
-enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct python_state *s,
-					    struct cpython_frame *frames, size_t max, size_t *n)
+enum chain_result cpython_walk_state(struct cpython *p, const struct python_state *s,
+				     struct chained_frame *frames, size_t max, size_t *n)
 {
 	struct chain c = {.p = p, .frames = frames, .max = max, .n = *n, .first = *n, .power = 16};
-	enum cpython_walk_result r;
+	enum chain_result r;
 	uint64_t at;
 
 	if (py_known(p, PY_THREAD_CHUNK))
 		c.chunk = py_u64(s->bytes, py(p, PY_THREAD_CHUNK));
 	if (!first_frame(p, s, &at))
-		return CPYTHON_UNPROVEN;
+		return CHAIN_UNPROVEN;
 	r = follow(&c, at);
 	*n = c.n;
 	return r;

@@ -184,38 +184,38 @@ void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes)
 	}
 }
 
-static enum cpython_walk_result walk(struct cpython *p, uint32_t tid, struct cpython_frame *frames,
-				     size_t max, size_t *ret_n)
+static enum chain_result walk(struct cpython *p, uint32_t tid, struct chained_frame *frames,
+			      size_t max, size_t *ret_n)
 {
 	size_t n_states;
-	enum cpython_walk_result r;
+	enum chain_result r;
 
 	if (cpython_believe_state(p, tid)) {
 		r = cpython_walk_state(p, &p->states[0], frames, max, ret_n);
-		if ((r == CPYTHON_WHOLE && *ret_n > 0) || r == CPYTHON_CUT)
+		if ((r == CHAIN_WHOLE && *ret_n > 0) || r == CHAIN_CUT)
 			return r;
 		*ret_n = 0;
 	}
 	r = cpython_find_states(p, tid, &n_states);
-	for (size_t i = 0; i < n_states && r == CPYTHON_WHOLE; i++)
+	for (size_t i = 0; i < n_states && r == CHAIN_WHOLE; i++)
 		r = cpython_walk_state(p, &p->states[i], frames, max, ret_n);
-	if (r == CPYTHON_WHOLE && *ret_n == 0)
-		r = CPYTHON_NO_THREAD;
-	return r != CPYTHON_WHOLE && r != CPYTHON_CUT && cpython_is_spent(p) ? CPYTHON_SPENT : r;
+	if (r == CHAIN_WHOLE && *ret_n == 0)
+		r = CHAIN_NO_THREAD;
+	return r != CHAIN_WHOLE && r != CHAIN_CUT && cpython_is_spent(p) ? CHAIN_SPENT : r;
 }
 
-enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
-				      struct cpython_frame *frames, size_t max, size_t *ret_n)
+enum chain_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
+			       struct chained_frame *frames, size_t max, size_t *ret_n)
 {
 	uint32_t reads = p->memory.reads_left;
 	uint64_t bytes = p->memory.bytes_left;
-	enum cpython_walk_result r;
+	enum chain_result r;
 
 	p->thread_pointer = thread_pointer;
 	*ret_n = 0;
 	p->walk++;
 	p->strict -= p->strict > 0;
-	r = walk(p, tid, frames, max < CPYTHON_MAX_FRAMES ? max : CPYTHON_MAX_FRAMES, ret_n);
+	r = walk(p, tid, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES, ret_n);
 	p->stats.walks++;
 	p->stats.results[r]++;
 	p->stats.reads += reads - p->memory.reads_left;

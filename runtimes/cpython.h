@@ -15,13 +15,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "runtimes/chain.h"
 #include "runtimes/memory.h"
 #include "util/cleanup.h"
-#include "util/strtab.h"
 
 struct cpython; /* of one process */
-
-enum { CPYTHON_MAX_FRAMES = 512 };
 
 /*
  * Whether a mapped file of that path may hold the interpreter, by its name: libpython3.N*.so*,
@@ -43,34 +41,18 @@ DEFINE_CLEANUP(struct cpython *, cpython_free)
 const char *cpython_release(const struct cpython *p);
 bool cpython_is_tried(const struct cpython *p);
 
-/* Texts: cpython_text(). They are a stranger's words, in UTF-8. */
-struct cpython_frame {
-	strid function;		   /* "Outer.method.<locals>.inner"; before 3.11 "inner" */
-	strid file;		   /* as the code object has it */
-	uint32_t line, start_line; /* 0: not known */
-	uint64_t address;	   /* of the interpreter's frame object or struct */
-	bool entry; /* the outermost frame of its native call of the evaluation function */
-};
-/* Valid until the next walk. */
+/* Of a frame, valid until the next walk. Functions: "Outer.method.<locals>.inner"; before 3.11
+ * "inner". */
 const char *cpython_text(const struct cpython *p, strid id);
-
-enum cpython_walk_result {
-	CPYTHON_WHOLE,	   /* up to the thread's first frame */
-	CPYTHON_CUT,	   /* the callers of the outermost one are left out: max is reached */
-	CPYTHON_NO_THREAD, /* the interpreter does not know the thread, or runs no Python in it */
-	CPYTHON_UNPROVEN,  /* what is there is no chain of frames; those before it are given */
-	CPYTHON_SPENT,	   /* the budget of this walk; frames before are given */
-	CPYTHON_N_RESULTS
-};
 
 /* Before each walk: its budget, in reads and bytes. */
 void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes);
 /*
- * The frames of a thread, innermost first, at most max of them (and CPYTHON_MAX_FRAMES), *ret_n.
+ * The frames of a thread, innermost first, at most max of them (and CHAIN_MAX_FRAMES), *ret_n.
  * tid: in the process's own pid namespace. thread_pointer: the thread's, 0: unknown.
  */
-enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
-				      struct cpython_frame *frames, size_t max, size_t *ret_n);
+enum chain_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
+			       struct chained_frame *frames, size_t max, size_t *ret_n);
 
 /*
  * Range i of the code of the evaluation function, also of parts of it that the compiler has put
@@ -84,6 +66,6 @@ void cpython_explain(const struct cpython *p, FILE *out);
 struct cpython_stats {
 	uint64_t walks, learned, stale; /* stale: a remembered address had other contents */
 	uint64_t reads, bytes;
-	uint64_t results[CPYTHON_N_RESULTS];
+	uint64_t results[CHAIN_N_RESULTS];
 };
 const struct cpython_stats *cpython_stats(const struct cpython *p);

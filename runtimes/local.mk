@@ -3,6 +3,7 @@
 RUNTIMES_SOURCES = \
 	runtimes/arch-v8.h \
 	runtimes/arch.h \
+	runtimes/chain.h \
 	runtimes/cpython-code.c \
 	runtimes/cpython-eval.c \
 	runtimes/cpython-internal.h \

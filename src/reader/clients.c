@@ -43,7 +43,7 @@ struct clients {
 	struct own_tids own_tids;
 	const struct client_sample *sample; /* while it is read */
 	struct reader_client items[READERS_MAX_CLIENTS];
-	struct cpython_frame frames[FRAME_RECORD_MAX_FRAMES];
+	struct chained_frame frames[FRAME_RECORD_MAX_FRAMES];
 };
 
 int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
@@ -217,7 +217,7 @@ static void tell_code(struct reader_client *client, struct teller *t)
 static void fill(struct reader_client *client, struct teller *t, size_t n,
 		 struct frame_record_stack *ret)
 {
-	const struct cpython_frame *f = client->all->frames;
+	const struct chained_frame *f = client->all->frames;
 
 	ret->n = (uint32_t)n;
 	for (size_t i = 0; i < n; i++, f++) {
@@ -231,10 +231,10 @@ static void fill(struct reader_client *client, struct teller *t, size_t n,
 	}
 }
 
-static const uint32_t results[CPYTHON_N_RESULTS] = {
-	[CPYTHON_WHOLE] = FRAME_RECORD_WHOLE,	 [CPYTHON_CUT] = FRAME_RECORD_CUT,
-	[CPYTHON_NO_THREAD] = FRAME_RECORD_NONE, [CPYTHON_UNPROVEN] = FRAME_RECORD_UNPROVEN,
-	[CPYTHON_SPENT] = FRAME_RECORD_LATE,
+static const uint32_t results[CHAIN_N_RESULTS] = {
+	[CHAIN_WHOLE] = FRAME_RECORD_WHOLE,    [CHAIN_CUT] = FRAME_RECORD_CUT,
+	[CHAIN_NO_THREAD] = FRAME_RECORD_NONE, [CHAIN_UNPROVEN] = FRAME_RECORD_UNPROVEN,
+	[CHAIN_SPENT] = FRAME_RECORD_LATE,
 };
 
 /* 0: not known yet. In our pid namespace threads have the numbers that we see. */

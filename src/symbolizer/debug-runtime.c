@@ -143,16 +143,16 @@ static int show_hotspot(const char *name, int memory, uint64_t image, int thread
 
 /* ---- CPython ---- */
 
-static const char *why_python_ended(enum cpython_walk_result result)
+static const char *why_python_ended(enum chain_result result)
 {
 	switch (result) {
-	case CPYTHON_WHOLE:
+	case CHAIN_WHOLE:
 		return "the thread's first frame";
-	case CPYTHON_CUT:
+	case CHAIN_CUT:
 		return "more frames than a walk takes";
-	case CPYTHON_NO_THREAD:
+	case CHAIN_NO_THREAD:
 		return "the thread runs no Python";
-	case CPYTHON_SPENT:
+	case CHAIN_SPENT:
 		return "it took too many reads";
 	default:
 		return "what CPython keeps is no chain of frames";
@@ -161,12 +161,12 @@ static const char *why_python_ended(enum cpython_walk_result result)
 
 static void show_python_stack(struct cpython *p, uint32_t tid, FILE *out)
 {
-	static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
-	enum cpython_walk_result result;
+	static struct chained_frame frames[CHAIN_MAX_FRAMES];
+	enum chain_result result;
 	size_t n;
 
 	cpython_begin(p, MAX_READS, MAX_BYTES);
-	result = cpython_walk(p, tid, 0, frames, CPYTHON_MAX_FRAMES, &n);
+	result = cpython_walk(p, tid, 0, frames, CHAIN_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++) {
 		const char *file = cpython_text(p, frames[i].file);
 

@@ -6,27 +6,27 @@
 
 enum { RECORDED_TID = 0 };
 
-static inline const char *recorded_result_name(enum cpython_walk_result result)
+static inline const char *recorded_result_name(enum chain_result result)
 {
-	static const char *const names[CPYTHON_N_RESULTS] = {
-		[CPYTHON_WHOLE] = "whole",	     [CPYTHON_CUT] = "cut",
-		[CPYTHON_NO_THREAD] = "no thread",   [CPYTHON_UNPROVEN] = "not proven",
-		[CPYTHON_SPENT] = "budget is spent",
+	static const char *const names[CHAIN_N_RESULTS] = {
+		[CHAIN_WHOLE] = "whole",	   [CHAIN_CUT] = "cut",
+		[CHAIN_NO_THREAD] = "no thread",   [CHAIN_UNPROVEN] = "not proven",
+		[CHAIN_SPENT] = "budget is spent",
 	};
 
 	return names[result];
 }
 
 /* Prints each frame. */
-static inline enum cpython_walk_result
-recorded_walk_python(struct cpython *p, const struct recorded_walk *w, FILE *out)
+static inline enum chain_result recorded_walk_python(struct cpython *p,
+						     const struct recorded_walk *w, FILE *out)
 {
-	static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
-	enum cpython_walk_result result;
+	static struct chained_frame frames[CHAIN_MAX_FRAMES];
+	enum chain_result result;
 	size_t n;
 
 	cpython_begin(p, 4000, 1 << 20);
-	result = cpython_walk(p, (uint32_t)w->r[RECORDED_TID], 0, frames, CPYTHON_MAX_FRAMES, &n);
+	result = cpython_walk(p, (uint32_t)w->r[RECORDED_TID], 0, frames, CHAIN_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++)
 		(void)fprintf(out, "  %s (%s:%u, from %u)%s\n", cpython_text(p, frames[i].function),
 			      cpython_text(p, frames[i].file), frames[i].line, frames[i].start_line,

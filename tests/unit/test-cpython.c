@@ -18,7 +18,7 @@ enum { N_VERSIONS = 10 };
 static uint8_t *bytes;
 static struct recording recorded;
 static struct cpython *python;
-static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
+static struct chained_frame frames[CHAIN_MAX_FRAMES];
 static size_t n_frames;
 
 static char *load(const char *version, const char *suffix, size_t *ret_n)
@@ -67,11 +67,11 @@ static char *walk_all(void)
 }
 
 /* The first thread's frames. */
-static enum cpython_walk_result walk_first(uint32_t reads)
+static enum chain_result walk_first(uint32_t reads)
 {
 	cpython_begin(python, reads, 1 << 20);
 	return cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0, frames,
-			    CPYTHON_MAX_FRAMES, &n_frames);
+			    CHAIN_MAX_FRAMES, &n_frames);
 }
 
 /* The bytes of the range that holds an address. */
@@ -102,7 +102,7 @@ static uint64_t field(uint64_t of, enum cpython_value v)
 	return of + (uint64_t)py(python, v);
 }
 
-static uint64_t code_of(const struct cpython_frame *f)
+static uint64_t code_of(const struct chained_frame *f)
 {
 	return u64_at(field(f->address, PY_FRAME_CODE)) & ~UINT64_C(3);
 }
@@ -138,9 +138,9 @@ static void test_remembered(void)
 		free(walk_all());
 		learned = cpython_stats(python)->learned;
 		CHECK_INT(learned, >, 20);
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		reads = cpython_stats(python)->reads;
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_INT(n_frames, >, 30);
 		CHECK_INT(cpython_stats(python)->reads - reads, <,
 			  python->tables.minor < 11 ? n_frames + 16 : 18);
@@ -160,9 +160,9 @@ static void test_believed(void)
 
 		open_version(versions[v]);
 		for (int i = 0; i < CPYTHON_STRICT + 2; i++)
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		reads = cpython_stats(python)->reads;
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_INT(cpython_stats(python)->reads - reads, <=,
 			  python->tables.minor < 11 ? n_frames + 2 : 5);
 		/* Another code object is where the outermost frame's was: it is seen in time, and
@@ -175,10 +175,10 @@ static void test_believed(void)
 		CHECK(name != u64_at(other));
 		put_u64(of, u64_at(other));
 		for (int i = 0; i < 17; i++)
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), function);
 		put_u64(of, name);
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), "<module>");
 		CHECK_INT(cpython_stats(python)->stale, ==, 2);
 		close_version();
@@ -193,7 +193,7 @@ static void test_entries(void)
 		uint32_t n = 0;
 
 		open_version(versions[v]);
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		for (size_t i = 0; i < n_frames; i++)
 			n += frames[i].entry;
 		CHECK(frames[n_frames - 1].entry);
@@ -223,7 +223,7 @@ static void test_unknown_thread(void)
 			reads = cpython_stats(python)->reads;
 			cpython_begin(python, 1000, 1 << 20);
 			CHECK_INT(cpython_walk(python, 999999, 0, frames, 8, &n_frames), ==,
-				  CPYTHON_NO_THREAD);
+				  CHAIN_NO_THREAD);
 			CHECK_INT(n_frames, ==, 0);
 		}
 		/* It is believed for a while. */
@@ -239,16 +239,16 @@ static void test_budget(void)
 
 		open_version(versions[v]);
 		for (uint32_t reads = 0; reads < 60; reads++) {
-			enum cpython_walk_result r = walk_first(reads);
+			enum chain_result r = walk_first(reads);
 
-			CHECK(r == CPYTHON_SPENT || r == CPYTHON_WHOLE);
-			cut = cut || r == CPYTHON_SPENT;
+			CHECK(r == CHAIN_SPENT || r == CHAIN_WHOLE);
+			cut = cut || r == CHAIN_SPENT;
 		}
 		CHECK(cut);
 		cpython_begin(python, 1000, 1 << 20);
 		CHECK_INT(cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0,
 				       frames, 5, &n_frames),
-			  ==, CPYTHON_CUT);
+			  ==, CHAIN_CUT);
 		CHECK_INT(n_frames, ==, 5);
 		close_version();
 	}
@@ -295,12 +295,12 @@ static void test_reused(void)
 		uint64_t code, other;
 
 		open_version(versions[v]);
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_STR(cpython_text(python, frames[1].function), "recursion");
 		code = code_of(&frames[1]);
 		other = code_of(&frames[n_frames - 1]);
 		put_u64(field(code, PY_CODE_NAME), u64_at(field(other, PY_CODE_NAME)));
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_STR(cpython_text(python, frames[1].function), "<module>");
 		CHECK_INT(cpython_stats(python)->stale, ==, 1);
 		close_version();
@@ -312,10 +312,10 @@ static void test_loops(void)
 	for (int v = 0; v < N_VERSIONS; v++) {
 		for (size_t from = 1; from < 30; from += 7) {
 			open_version(versions[v]);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 			put_u64(field(frames[from].address, PY_FRAME_PREVIOUS),
 				frames[from / 2].address);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, <, 200);
 			close_version();
 		}
@@ -331,16 +331,16 @@ static void test_wild(void)
 	for (int v = 0; v < N_VERSIONS; v++) {
 		for (size_t i = 0; i < sizeof(wild) / sizeof(*wild); i++) {
 			open_version(versions[v]);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 			put_u64(field(frames[20].address, PY_FRAME_PREVIOUS), wild[i]);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 21);
 			put_u64(field(frames[10].address, PY_FRAME_CODE), wild[i]);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 10);
 			put_u64(field(frames[4].address, PY_FRAME_CODE),
 				u64_at(field(code_of(&frames[4]), PY_CODE_NAME)));
-			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 4);
 			close_version();
 		}
@@ -359,16 +359,16 @@ static void test_huge(void)
 			uint64_t code;
 
 			open_version(versions[v]);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 			code = code_of(&frames[1]);
 			put_u64(field(u64_at(field(code, PY_CODE_LINES)), PY_OBJECT_SIZE),
 				sizes[i]);
 			CHECK_INT(start(&why), ==, 0);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 			CHECK_INT(frames[1].line, ==, 0);
 			put_u64(field(u64_at(field(code, PY_CODE_NAME)), PY_TEXT_LENGTH), sizes[i]);
 			CHECK_INT(start(&why), ==, 0);
-			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 1);
 			CHECK_INT(cpython_stats(python)->bytes, <, 200000);
 			close_version();
@@ -383,15 +383,15 @@ static void test_endless_threads(void)
 		uint64_t first;
 
 		open_version(versions[v]);
-		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		first = u64_at(field(python->interp, PY_INTERP_THREADS));
 		put_u64(field(first, PY_THREAD_NEXT), first);
 		for (int i = 0; i < 5; i++) {
-			enum cpython_walk_result r;
+			enum chain_result r;
 
 			cpython_begin(python, 500, 1 << 20);
 			r = cpython_walk(python, 999999, 0, frames, 8, &n_frames);
-			CHECK(r == CPYTHON_SPENT || r == CPYTHON_NO_THREAD);
+			CHECK(r == CHAIN_SPENT || r == CHAIN_NO_THREAD);
 		}
 		close_version();
 	}

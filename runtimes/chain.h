@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Stacks that interpreters keep as chains of frames of their own, beside the native stack, and that
+ * are read at the sample: what all such interpreters tell of a thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/strtab.h"
+
+enum { CHAIN_MAX_FRAMES = 512 };
+
+/* Texts: of the interpreter that was asked. They are a stranger's words, in UTF-8. */
+struct chained_frame {
+	strid function;		   /* as qualified as the interpreter has it */
+	strid file;		   /* as the interpreter has it */
+	uint32_t line, start_line; /* 0: not known */
+	uint64_t address;	   /* of the interpreter's frame object or struct */
+	bool entry; /* the outermost frame of its native call of the evaluation function */
+};
+
+enum chain_result {
+	CHAIN_WHOLE,	 /* up to the thread's first frame */
+	CHAIN_CUT,	 /* the callers of the outermost one are left out: max is reached */
+	CHAIN_NO_THREAD, /* the interpreter does not know the thread, or runs nothing in it */
+	CHAIN_UNPROVEN,	 /* what is there is no chain of frames; those before it are given */
+	CHAIN_SPENT,	 /* the budget of this walk; frames before are given */
+	CHAIN_N_RESULTS
+};
