@@ -17,21 +17,23 @@ static const char *skip_digits(const char *text)
 	return text + strspn(text, "0123456789");
 }
 
-bool cpython_is_image(const char *path)
+int cpython_rank(const char *path)
 {
 	static const char library[] = "/libpython3.", program[] = "/python3.";
 	const char *name = strrchr(path, '/'), *minor, *rest;
 	bool is_library = name && strncmp(name, library, sizeof(library) - 1) == 0;
 
 	if (!is_library && !(name && strncmp(name, program, sizeof(program) - 1) == 0))
-		return false;
+		return 0;
 	minor = name + (is_library ? sizeof(library) : sizeof(program)) - 1;
 	rest = skip_digits(minor);
 	if (rest == minor)
-		return false;
+		return 0;
 	/* Kinds of builds: m, d, t ... */
 	rest += strspn(rest, "abcdefghijklmnopqrstuvwxyz");
-	return is_library ? strncmp(rest, ".so", 3) == 0 : *rest == '\0';
+	if (is_library)
+		return strncmp(rest, ".so", 3) == 0 ? 2 : 0;
+	return *rest == '\0';
 }
 
 /* ---- What is learned of a process once ---- */

@@ -22,10 +22,11 @@
 struct cpython; /* of one process */
 
 /*
- * Whether a mapped file of that path may hold the interpreter, by its name: libpython3.N*.so*,
- * python3.N. An interpreter in a program of another name is found by cpython_new() alone.
+ * Whether a mapped file of that path may hold the interpreter, by its name: 2, libpython3.N*.so*;
+ * 1, python3.N, which may only load it from a library; 0, not. An interpreter in a program of
+ * another name is found by cpython_new() alone.
  */
-bool cpython_is_image(const char *path);
+int cpython_rank(const char *path);
 
 /*
  * image: where the file's first byte is mapped. memory: its function and context are copied, the

@@ -1,77 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "runtimes/cpython.h"
 #include "runtimes/interp.h"
 
-struct interp {
-	enum interp_kind kind;
-	void *own; /* the interpreter's struct */
+/* What each of them has; `own` is its struct. */
+struct interp_type {
+	const char *name;
+	int (*rank)(const char *path);
+	int (*open)(void **ret, const struct memory *memory, uint64_t image, const char **ret_why);
+	void (*close)(void *own);
+	const char *(*release)(const void *own);
+	bool (*is_tried)(const void *own);
+	void (*begin)(void *own, uint32_t reads, uint64_t bytes);
+	enum chain_result (*walk)(void *own, uint32_t tid, struct chained_frame *frames, size_t max,
+				  size_t *ret_n);
+	const char *(*text)(const void *own, strid id);
+	bool (*eval_range)(const void *own, size_t i, uint64_t *ret_start, uint64_t *ret_end);
+	void (*explain)(const void *own, FILE *out);
 };
 
-/* ---- CPython ---- */
+/* The functions of an interpreter, whose names begin with x. */
+#define TYPE_FUNCTIONS(x)                                                                          \
+	static int open_##x(void **ret, const struct memory *memory, uint64_t image,               \
+			    const char **ret_why)                                                  \
+	{                                                                                          \
+		struct x *p;                                                                       \
+		int r = x##_new(&p, memory, image, ret_why);                                       \
+                                                                                                   \
+		if (r == 0)                                                                        \
+			*ret = p;                                                                  \
+		return r;                                                                          \
+	}                                                                                          \
+	static void close_##x(void *own)                                                           \
+	{                                                                                          \
+		x##_free(own);                                                                     \
+	}                                                                                          \
+	static const char *release_##x(const void *own)                                            \
+	{                                                                                          \
+		return x##_release(own);                                                           \
+	}                                                                                          \
+	static bool is_tried_##x(const void *own)                                                  \
+	{                                                                                          \
+		return x##_is_tried(own);                                                          \
+	}                                                                                          \
+	static void begin_##x(void *own, uint32_t reads, uint64_t bytes)                           \
+	{                                                                                          \
+		x##_begin(own, reads, bytes);                                                      \
+	}                                                                                          \
+	static enum chain_result walk_##x(void *own, uint32_t tid, struct chained_frame *frames,   \
+					  size_t max, size_t *ret_n)                               \
+	{                                                                                          \
+		return x##_walk(own, tid, 0, frames, max, ret_n);                                  \
+	}                                                                                          \
+	static const char *text_##x(const void *own, strid id)                                     \
+	{                                                                                          \
+		return x##_text(own, id);                                                          \
+	}                                                                                          \
+	static bool eval_range_##x(const void *own, size_t i, uint64_t *ret_start,                 \
+				   uint64_t *ret_end)                                              \
+	{                                                                                          \
+		return x##_eval_range(own, i, ret_start, ret_end);                                 \
+	}                                                                                          \
+	static void explain_##x(const void *own, FILE *out)                                        \
+	{                                                                                          \
+		x##_explain(own, out);                                                             \
+	}
 
-/* A program may only load it from a library. */
-static int cpython_rank(const char *path)
+#define TYPE(title, x)                                                                             \
+	{                                                                                          \
+		title, x##_rank, open_##x, close_##x, release_##x, is_tried_##x, begin_##x,        \
+			walk_##x, text_##x, eval_range_##x, explain_##x                            \
+	}
+
+TYPE_FUNCTIONS(cpython)
+
+static const struct interp_type types[INTERP_N_KINDS] = {
+	[INTERP_CPYTHON] = TYPE("CPython", cpython),
+};
+
+struct interp {
+	const struct interp_type *type;
+	void *own;
+};
+
+int interp_rank(const char *path)
 {
-	if (!cpython_is_image(path))
-		return 0;
-	return strstr(path, "/libpython") ? 2 : 1;
+	int rank = 0;
+
+	for (int i = 0; i < INTERP_N_KINDS; i++) {
+		int its = types[i].rank(path);
+
+		rank = its > rank ? its : rank;
+	}
+	return rank;
 }
 
-static int open_cpython(void **ret, const struct memory *memory, uint64_t image,
-			const char **ret_why)
+int interp_new(struct interp **ret, const struct memory *memory, uint64_t image,
+	       const char **ret_why)
 {
-	struct cpython *p;
-	int r = cpython_new(&p, memory, image, ret_why);
+	_cleanup_(interp_freep) struct interp *p = calloc(1, sizeof(*p));
+	int r = p ? -ENOENT : -ENOMEM;
 
+	for (int i = 0; i < INTERP_N_KINDS && r == -ENOENT; i++) {
+		p->type = &types[i];
+		r = types[i].open(&p->own, memory, image, ret_why);
+	}
 	if (r == 0)
-		*ret = p;
+		*ret = TAKE_PTR(p);
 	return r;
 }
 
-static void close_cpython(void *own)
+struct interp *interp_free(struct interp *p)
 {
-	cpython_free(own);
+	if (p && p->own)
+		p->type->close(p->own);
+	free(p);
+	return NULL;
 }
 
-static const char *cpython_release_of(const void *own)
+enum interp_kind interp_kind(const struct interp *p)
 {
-	return cpython_release(own);
+	return (enum interp_kind)(p->type - types);
 }
 
-static bool is_cpython_tried(const void *own)
+const char *interp_name(const struct interp *p)
 {
-	return cpython_is_tried(own);
+	return p->type->name;
 }
 
-static void begin_cpython(void *own, uint32_t reads, uint64_t bytes)
+const char *interp_release(const struct interp *p)
 {
-	cpython_begin(own, reads, bytes);
+	return p->type->release(p->own);
 }
 
-static enum chain_result walk_cpython(void *own, uint32_t tid, struct chained_frame *frames,
-				      size_t max, size_t *ret_n)
+bool interp_is_tried(const struct interp *p)
 {
-	return cpython_walk(own, tid, 0, frames, max, ret_n);
+	return p->type->is_tried(p->own);
 }
 
-static const char *cpython_text_of(const void *own, strid id)
+void interp_begin(struct interp *p, uint32_t reads, uint64_t bytes)
 {
-	return cpython_text(own, id);
+	p->type->begin(p->own, reads, bytes);
 }
 
-static bool cpython_range_of(const void *own, size_t i, uint64_t *ret_start, uint64_t *ret_end)
+enum chain_result interp_walk(struct interp *p, uint32_t tid, struct chained_frame *frames,
+			      size_t max, size_t *ret_n)
 {
-	return cpython_eval_range(own, i, ret_start, ret_end);
+	return p->type->walk(p->own, tid, frames, max, ret_n);
 }
 
-static void explain_cpython(const void *own, FILE *out)
+const char *interp_text(const struct interp *p, strid id)
 {
-	cpython_explain(own, out);
+	return p->type->text(p->own, id);
 }
 
-/* ---- All ---- */
+bool interp_eval_range(const struct interp *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
+{
+	return p->type->eval_range(p->own, i, ret_start, ret_end);
+}
 
+void interp_explain(const struct interp *p, FILE *out)
+{
+	p->type->explain(p->own, out);
+}

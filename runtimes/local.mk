@@ -23,6 +23,8 @@ RUNTIMES_SOURCES = \
 	runtimes/hotspot.h \
 	runtimes/image.c \
 	runtimes/image.h \
+	runtimes/interp.c \
+	runtimes/interp.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
 	runtimes/stack.h \

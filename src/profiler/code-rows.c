@@ -330,15 +330,15 @@ uint32_t attribution_last_marker(const struct attribution *a, uint32_t n)
 
 /* ---- Frames of runtimes ---- */
 
-/* NULL: none is mapped. */
-static struct host_mapping *find_runtime_file(const struct host_process *p)
+/* The mapped file that is the most telling one; NULL: none is mapped. */
+static struct host_mapping *find_file(const struct host_process *p, int (*rank_of)(const char *))
 {
 	struct host_mapping *found = NULL;
 	int rank = 0;
 
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
-		int its = m->kind == HOST_MAPPING_FILE ? runtimes_rank(m->file->path) : 0;
+		int its = m->kind == HOST_MAPPING_FILE ? rank_of(m->file->path) : 0;
 
 		if (its > rank) {
 			found = m;
@@ -351,7 +351,7 @@ static struct host_mapping *find_runtime_file(const struct host_process *p)
 /* The runtime's file must be open: the broker has found then that it keeps nobody waiting. */
 static struct process_runtime *find_runtime(struct attribution *a)
 {
-	struct host_mapping *m = find_runtime_file(a->process);
+	struct host_mapping *m = find_file(a->process, runtimes_rank);
 	const struct file_state *file = m ? open_file(a, m) : NULL;
 
 	if (!file || !file->module)
@@ -372,23 +372,6 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	return s->runtime;
 }
 
-/* NULL: there is none. A program may only load it from a library. */
-static struct host_mapping *find_interpreter(const struct host_process *p)
-{
-	struct host_mapping *program = NULL;
-
-	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		struct host_mapping *m = &p->mappings[i];
-
-		if (m->kind != HOST_MAPPING_FILE || !readers_is_interpreter(m->file->path))
-			continue;
-		if (strstr(m->file->path, "/libpython"))
-			return m;
-		program = program ? program : m;
-	}
-	return program;
-}
-
 /* Looked for when there are new mappings: a process that executes another program has others. */
 void attribution_look_for_interpreter(struct attribution *a)
 {
@@ -400,7 +383,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
-	m = find_interpreter(a->process);
+	m = find_file(a->process, readers_rank);
 	/* The broker has found then that its filesystem keeps nobody waiting. */
 	file = m ? open_file(a, m) : NULL;
 	image = file && file->module ? m->start - m->file_offset : 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "runtimes/cpython.h"
+#include "runtimes/interp.h"
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
@@ -29,6 +29,7 @@ struct interpreter {
 	uint32_t major, minor; /* the device of its file */
 	bool refused, has_context;
 	struct thread_variable context; /* where its threads have theirs */
+	enum interp_kind kind;
 	uint32_t n_ranges;
 	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
 };
@@ -150,9 +151,9 @@ struct readers *readers_free(struct readers *r)
 
 /* ---- Interpreters ---- */
 
-bool readers_is_interpreter(const char *path)
+int readers_rank(const char *path)
 {
-	return cpython_is_image(path);
+	return interp_rank(path);
 }
 
 static void tell(const struct interpreter *i, enum message_type type)
@@ -241,8 +242,9 @@ static void take_code(struct readers *r, const void *bytes, size_t n)
 	struct interpreter **place =
 		n == sizeof(*code) && code->pid ? find_place(r, code->pid) : NULL;
 
-	if (!place || code->n > FRAME_RECORD_MAX_RANGES)
+	if (!place || code->n > FRAME_RECORD_MAX_RANGES || code->kind >= INTERP_N_KINDS)
 		return;
+	(*place)->kind = (enum interp_kind)code->kind;
 	(*place)->n_ranges = code->n;
 	memcpy((*place)->ranges, code->ranges, sizeof(code->ranges));
 }
@@ -417,14 +419,18 @@ static enum frame_source_answer place(struct placing *p)
 	return FRAME_SOURCE_READY;
 }
 
-static void name(const struct reader_of_cpu *c, const struct frame_record_stack *s,
-		 struct runtime_frame *ret)
+static const enum profile_runtime runtimes_of[INTERP_N_KINDS] = {
+	[INTERP_CPYTHON] = PROFILE_RUNTIME_CPYTHON,
+};
+
+static void name(const struct reader_of_cpu *c, const struct interpreter *its,
+		 const struct frame_record_stack *s, struct runtime_frame *ret)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct frame_record_frame *f = &s->frames[i];
 
 		ret[i] = (struct runtime_frame){
-			.runtime = PROFILE_RUNTIME_CPYTHON,
+			.runtime = runtimes_of[its->kind],
 			.function = strtab_get(&c->texts, f->function),
 			.file = strtab_get(&c->texts, f->file),
 			.line = f->line,
@@ -455,7 +461,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		return FRAME_SOURCE_NONE;
 	if (p.stack->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
-	name(c, p.stack, r->frames);
+	name(c, i, p.stack, r->frames);
 	answer = place(&p);
 	*ret = (struct runtime_frames){
 		.items = r->frames,

@@ -35,8 +35,9 @@ void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
 /* For attribution_set_source(); lives as long as r. */
 const struct frame_source *readers_source(const struct readers *r);
 
-/* Whether a mapped file of that path is an interpreter that they can read. */
-bool readers_is_interpreter(const char *path);
+/* How telling the path of a mapped file is: of a process's files the one of the largest number is
+ * its interpreter; 0: it is none that they can read. */
+int readers_rank(const char *path);
 /*
  * Tells the broker of a process whose interpreter's file has its first byte at image, and is on
  * that device. image 0: it has none, but contexts

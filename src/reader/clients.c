@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtimes/cpython.h"
+#include "runtimes/interp.h"
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
 #include "src/host/readable.h"
@@ -31,7 +31,7 @@ struct reader_client {
 	uint64_t image;
 	int memory, maps;
 	struct readable readable; /* of it */
-	struct cpython *cpython;  /* NULL: not understood yet, or not at all */
+	struct interp *interp;	  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told;
 	bool has_context;
@@ -61,7 +61,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 
 static void end(struct reader_client *client)
 {
-	cpython_free(client->cpython);
+	interp_free(client->interp);
 	if (client->pid) {
 		(void)close_fd(client->memory);
 		(void)close_fd(client->maps);
@@ -173,7 +173,7 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 static void give_up(struct reader_client *client, const char *why)
 {
 	client->hopeless = true;
-	log_debug("process %u: its Python frames are not read: %s", client->pid, why);
+	log_debug("process %u: its frames are not read: %s", client->pid, why);
 }
 
 /* An interpreter that has just begun is tried again, with back-off. */
@@ -184,32 +184,37 @@ static bool is_open(struct reader_client *client)
 	uint64_t now;
 	int r;
 
-	if (client->cpython || client->hopeless)
-		return client->cpython != NULL;
+	if (client->interp || client->hopeless)
+		return client->interp != NULL;
 	now = clock_monotonic_ns();
 	if (now < client->next_try_ns)
 		return false;
 	client->next_try_ns = now + client->delay_ns;
 	if (client->delay_ns < MAX_DELAY_NS)
 		client->delay_ns *= 2;
-	r = cpython_new(&client->cpython, &memory, client->image, &why);
+	r = interp_new(&client->interp, &memory, client->image, &why);
 	if (r == -ENOTSUP)
 		give_up(client, why);
 	else if (r == -ENOENT)
-		give_up(client, "there is no CPython in it");
+		give_up(client, "there is no interpreter in it");
 	else if (r == 0)
-		log_debug("process %u: CPython %s%s", client->pid, cpython_release(client->cpython),
-			  cpython_is_tried(client->cpython) ? "" : ", an untested version");
+		log_debug("process %u: %s %s%s", client->pid, interp_name(client->interp),
+			  interp_release(client->interp),
+			  interp_is_tried(client->interp) ? "" : ", an untested version");
 	return r == 0;
 }
 
 static void tell_code(struct reader_client *client, struct teller *t)
 {
-	struct frame_record_code code = {.type = FRAME_RECORD_CODE, .pid = client->pid};
+	struct frame_record_code code = {
+		.type = FRAME_RECORD_CODE,
+		.pid = client->pid,
+		.kind = interp_kind(client->interp),
+	};
 
 	while (code.n < FRAME_RECORD_MAX_RANGES &&
-	       cpython_eval_range(client->cpython, code.n, &code.ranges[code.n].start,
-				  &code.ranges[code.n].end))
+	       interp_eval_range(client->interp, code.n, &code.ranges[code.n].start,
+				 &code.ranges[code.n].end))
 		code.n++;
 	client->told = teller_code(t, &code);
 }
@@ -222,8 +227,8 @@ static void fill(struct reader_client *client, struct teller *t, size_t n,
 	ret->n = (uint32_t)n;
 	for (size_t i = 0; i < n; i++, f++) {
 		ret->frames[i] = (struct frame_record_frame){
-			.function = teller_text(t, cpython_text(client->cpython, f->function)),
-			.file = teller_text(t, cpython_text(client->cpython, f->file)),
+			.function = teller_text(t, interp_text(client->interp, f->function)),
+			.file = teller_text(t, interp_text(client->interp, f->file)),
 			.line = f->line,
 			.start_line = f->start_line,
 			.address = f->address | f->entry,
@@ -259,15 +264,15 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
 		c->sample = sample;
-		cpython_begin(client->cpython, MAX_READS, MAX_BYTES);
-		ret->result = results[cpython_walk(client->cpython, tid, 0, c->frames,
-						   FRAME_RECORD_MAX_FRAMES, &n)];
+		interp_begin(client->interp, MAX_READS, MAX_BYTES);
+		ret->result = results[interp_walk(client->interp, tid, c->frames,
+						  FRAME_RECORD_MAX_FRAMES, &n)];
 		c->sample = NULL;
 	}
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 	if (client->hopeless)
 		ret->result = FRAME_RECORD_NONE;
-	if (!client->cpython)
+	if (!client->interp)
 		return;
 	if (!client->told)
 		tell_code(client, t);

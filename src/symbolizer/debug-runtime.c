@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtimes/cpython.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/interp.h"
 #include "runtimes/v8.h"
 #include "src/symbolizer/debug-show.h"
 #include "util/log.h"
@@ -141,9 +141,9 @@ static int show_hotspot(const char *name, int memory, uint64_t image, int thread
 	return 0;
 }
 
-/* ---- CPython ---- */
+/* ---- Interpreters ---- */
 
-static const char *why_python_ended(enum chain_result result)
+static const char *why_chain_ended(enum chain_result result)
 {
 	switch (result) {
 	case CHAIN_WHOLE:
@@ -151,56 +151,56 @@ static const char *why_python_ended(enum chain_result result)
 	case CHAIN_CUT:
 		return "more frames than a walk takes";
 	case CHAIN_NO_THREAD:
-		return "the thread runs no Python";
+		return "the thread runs none of its code";
 	case CHAIN_SPENT:
 		return "it took too many reads";
 	default:
-		return "what CPython keeps is no chain of frames";
+		return "what the interpreter keeps is no chain of frames";
 	}
 }
 
-static void show_python_stack(struct cpython *p, uint32_t tid, FILE *out)
+static void show_chain(struct interp *p, uint32_t tid, FILE *out)
 {
 	static struct chained_frame frames[CHAIN_MAX_FRAMES];
 	enum chain_result result;
 	size_t n;
 
-	cpython_begin(p, MAX_READS, MAX_BYTES);
-	result = cpython_walk(p, tid, 0, frames, CHAIN_MAX_FRAMES, &n);
+	interp_begin(p, MAX_READS, MAX_BYTES);
+	result = interp_walk(p, tid, frames, CHAIN_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++) {
-		const char *file = cpython_text(p, frames[i].file);
+		const char *file = interp_text(p, frames[i].file);
 
-		(void)fprintf(out, "  %s", cpython_text(p, frames[i].function));
+		(void)fprintf(out, "  %s", interp_text(p, frames[i].function));
 		if (frames[i].line)
 			(void)fprintf(out, " (%s:%" PRIu32 ")", file, frames[i].line);
-		else
+		else if (*file)
 			(void)fprintf(out, " (%s)", file);
 		(void)fprintf(out, "%s\n", frames[i].entry ? ", native code called it" : "");
 	}
-	(void)fprintf(out, "  = %s\n", why_python_ended(result));
+	(void)fprintf(out, "  = %s\n", why_chain_ended(result));
 }
 
-static int show_cpython(const char *name, int memory, uint64_t image, int threads, FILE *out)
+static int show_interp(const char *name, int memory, uint64_t image, int threads, FILE *out)
 {
 	const struct memory reads = {.read = read_memory, .ctx = &memory};
-	_cleanup_(cpython_freep) struct cpython *p = NULL;
+	_cleanup_(interp_freep) struct interp *p = NULL;
 	struct stopped s;
 	uint32_t i = 0;
 	const char *why;
-	int r = cpython_new(&p, &reads, image, &why);
+	int r = interp_new(&p, &reads, image, &why);
 
 	if (r == -ENOTSUP)
-		log_error("%s: this CPython is not understood: %s", name, why);
+		log_error("%s: its interpreter is not understood: %s", name, why);
 	else if (r == -EAGAIN)
-		log_error("%s: Python has not started yet; ask again in a second", name);
+		log_error("%s: its interpreter has not started yet; ask again in a second", name);
 	else if (r < 0 && r != -ENOENT)
 		log_error("%s cannot be looked into: %s", name, strerror(-r));
 	if (r < 0)
 		return r;
-	cpython_explain(p, out);
+	interp_explain(p, out);
 	for (; read_stopped(threads, i, &s); i++) {
 		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", s.tid);
-		show_python_stack(p, s.own, out);
+		show_chain(p, s.own, out);
 	}
 	if (i == 0)
 		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
@@ -272,7 +272,7 @@ int debug_show_runtime(const char *name, int memory, uint64_t image, int threads
 	int r = show_hotspot(name, memory, image, threads, out);
 
 	if (r == -ENOENT)
-		r = show_cpython(name, memory, image, threads, out);
+		r = show_interp(name, memory, image, threads, out);
 	if (r == -ENOENT)
 		r = show_v8(name, memory, image, threads, out);
 	if (r == -ENOENT)

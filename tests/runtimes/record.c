@@ -76,7 +76,12 @@ static uint64_t find_image(const char *pid, bool (*is_wanted)(const char *path))
 /* And not only a program that needs it. */
 static bool is_python_library(const char *path)
 {
-	return cpython_is_image(path) && strstr(path, ".so");
+	return cpython_rank(path) > 1;
+}
+
+static bool is_python(const char *path)
+{
+	return cpython_rank(path) > 0;
 }
 
 /* Prints the walk of a sample; false: it is not in the runtime's code. */
@@ -278,7 +283,7 @@ int main(int argc, char **argv)
 	javascript = find_image(argv[1], v8_is_image);
 	python = find_image(argv[1], is_python_library);
 	if (!python)
-		python = find_image(argv[1], cpython_is_image);
+		python = find_image(argv[1], is_python);
 	if (java)
 		record_java(argv[1], wanted, argv[3], java);
 	else if (javascript)
