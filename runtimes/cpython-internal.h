@@ -7,12 +7,13 @@
  *	cpython-tables.c  where this release keeps what
  *	cpython-thread.c  tid -> states of the thread
  *	cpython-walk.c	  the chain of frames
- *	cpython-eval.c	  where the code of the evaluation function is
+ *	eval-code.c	  where the code of the evaluation function is
  *	cpython-code.c	  code object -> names and lines
  *	arch-*.c	  where libc keeps a tid; jumps
  */
 #include "runtimes/cpython-tables.h"
 #include "runtimes/cpython.h"
+#include "runtimes/eval-code.h"
 #include "util/array.h"
 
 enum {
@@ -21,7 +22,6 @@ enum {
 	CPYTHON_N_THREADS = 512,
 	CPYTHON_STRICT = 64,	/* walks, of a process that was not known before */
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
-	CPYTHON_MAX_RANGES = 4,
 	CPYTHON_MAX_TEXT = 1 << 20,
 	CPYTHON_WINDOW = 65536,
 };
@@ -65,8 +65,7 @@ struct cpython {
 	char release[32];
 	uint64_t code_type, text_type, bytes_type, frame_type, none;
 	size_t n_state, n_frame, n_code; /* bytes to read of each */
-	uint64_t eval[CPYTHON_MAX_RANGES][2];
-	uint32_t n_eval;
+	struct eval_code eval;
 	/* Threads. */
 	uint64_t interp;	 /* the newest interpreter; 0: not known */
 	bool only_one;		 /* it is the only one */
@@ -141,6 +140,3 @@ uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint3
 /* cpython-walk.c. Appends the frames of a state to *n of them. */
 enum chain_result cpython_walk_state(struct cpython *p, const struct python_state *state,
 				     struct chained_frame *frames, size_t max, size_t *n);
-
-/* cpython-eval.c. Fills in p->eval. */
-void cpython_find_eval(struct cpython *p);

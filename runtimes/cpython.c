@@ -91,6 +91,7 @@ static void print_release(struct cpython *p)
 
 static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
 {
+	uint64_t start = 0, end = 0;
 	int r;
 
 	if (!image_open(&p->image, &p->memory, image))
@@ -106,7 +107,8 @@ static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
 	print_release(p);
 	if (!memory_u64(&p->memory, p->tables.interpreters))
 		return -EAGAIN;
-	cpython_find_eval(p);
+	(void)image_symbol_range(&p->image, "_PyEval_EvalFrameDefault", &start, &end);
+	eval_code_find(&p->eval, &p->image, start, end);
 	return 0;
 }
 
@@ -227,11 +229,7 @@ enum chain_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_
 
 bool cpython_eval_range(const struct cpython *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
 {
-	if (i >= p->n_eval)
-		return false;
-	*ret_start = p->eval[i][0];
-	*ret_end = p->eval[i][1];
-	return true;
+	return eval_code_range(&p->eval, i, ret_start, ret_end);
 }
 
 void cpython_explain(const struct cpython *p, FILE *out)

@@ -5,7 +5,6 @@ RUNTIMES_SOURCES = \
 	runtimes/arch.h \
 	runtimes/chain.h \
 	runtimes/cpython-code.c \
-	runtimes/cpython-eval.c \
 	runtimes/cpython-internal.h \
 	runtimes/cpython-tables.c \
 	runtimes/cpython-tables.h \
@@ -13,6 +12,8 @@ RUNTIMES_SOURCES = \
 	runtimes/cpython-walk.c \
 	runtimes/cpython.c \
 	runtimes/cpython.h \
+	runtimes/eval-code.c \
+	runtimes/eval-code.h \
 	runtimes/hotspot-code.c \
 	runtimes/hotspot-internal.h \
 	runtimes/hotspot-method.c \

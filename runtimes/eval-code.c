@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "runtimes/arch.h"
-#include "runtimes/cpython-internal.h"
+#include "runtimes/eval-code.h"
 #include "util/cleanup.h"
 
 enum {
@@ -28,7 +28,7 @@ static bool is_in(const struct eval_part *part, uint64_t pc)
 }
 
 /* Counts a jump to an address outside of the function. */
-static void count(struct cpython *p, struct eval_part *parts, uint32_t *n, uint64_t to)
+static void count(const struct image *image, struct eval_part *parts, uint32_t *n, uint64_t to)
 {
 	struct eval_part found = {.n_jumps = 0};
 	uint32_t i;
@@ -36,7 +36,7 @@ static void count(struct cpython *p, struct eval_part *parts, uint32_t *n, uint6
 	for (i = 0; i < *n && !is_in(&parts[i], to); i++)
 		;
 	if (i == *n) {
-		if (*n == MAX_PARTS || !image_code_range(&p->image, to, &found.start, &found.end))
+		if (*n == MAX_PARTS || !image_code_range(image, to, &found.start, &found.end))
 			return;
 		parts[(*n)++] = found;
 	}
@@ -44,39 +44,36 @@ static void count(struct cpython *p, struct eval_part *parts, uint32_t *n, uint6
 	parts[i].n_jumps += to != parts[i].start;
 }
 
-static void find_parts(struct cpython *p, const uint8_t *code, size_t n_code)
+static void find_parts(struct eval_code *e, const struct image *image, const uint8_t *code,
+		       size_t n_code)
 {
 	struct eval_part parts[MAX_PARTS];
-	uint64_t start = p->eval[0][0];
+	uint64_t start = e->ranges[0][0];
 	uint32_t n = 0, n_targets = 0;
 	int64_t to;
 
 	for (size_t at = 0; at < n_code && n_targets < MAX_TARGETS; at++) {
 		if (!arch_jump(code, n_code, at, &to) || (to >= 0 && (uint64_t)to < n_code) ||
-		    start + (uint64_t)to < p->image.start || start + (uint64_t)to >= p->image.end)
+		    start + (uint64_t)to < image->start || start + (uint64_t)to >= image->end)
 			continue;
 		n_targets++;
-		count(p, parts, &n, start + (uint64_t)to);
+		count(image, parts, &n, start + (uint64_t)to);
 	}
-	for (uint32_t i = 0; i < n && p->n_eval < CPYTHON_MAX_RANGES; i++) {
+	for (uint32_t i = 0; i < n && e->n < EVAL_MAX_RANGES; i++) {
 		if (parts[i].n_jumps < MIN_JUMPS)
 			continue;
-		p->eval[p->n_eval][0] = parts[i].start;
-		p->eval[p->n_eval++][1] = parts[i].end;
+		e->ranges[e->n][0] = parts[i].start;
+		e->ranges[e->n++][1] = parts[i].end;
 	}
 }
 
-void cpython_find_eval(struct cpython *p)
+void eval_code_find(struct eval_code *ret, const struct image *image, uint64_t start, uint64_t end)
 {
 	_cleanup_free_ uint8_t *code = NULL;
-	uint64_t n;
+	uint64_t n = end - start;
 
-	if (!image_symbol_range(&p->image, "_PyEval_EvalFrameDefault", &p->eval[0][0],
-				&p->eval[0][1]))
-		return;
-	p->n_eval = 1;
-	n = p->eval[0][1] - p->eval[0][0];
-	code = n <= MAX_CODE ? malloc(n + 1) : NULL;
-	if (code && memory_read(&p->memory, p->eval[0][0], code, n))
-		find_parts(p, code, n);
+	*ret = (struct eval_code){.ranges = {{start, end}}, .n = start != 0};
+	code = start && n <= MAX_CODE ? malloc(n + 1) : NULL;
+	if (code && memory_read(image->memory, start, code, n))
+		find_parts(ret, image, code, n);
 }
