@@ -492,8 +492,7 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->off_cpu_wall != b->off_cpu_wall || a->alloc != b->alloc ||
 	       a->alloc_budget != b->alloc_budget || a->ring_size_bytes != b->ring_size_bytes ||
 	       a->kernel_stacks != b->kernel_stacks || a->interpreters != b->interpreters ||
-	       a->native_frames != b->native_frames || a->max_frames != b->max_frames ||
-	       a->window_memory_bytes != b->window_memory_bytes ||
+	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
 	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||
 	       !text_equal(a->attributes_allow, b->attributes_allow) ||
 	       !text_equal(a->attributes_deny, b->attributes_deny) ||

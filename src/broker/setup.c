@@ -179,7 +179,6 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,
 		.interpreters = c->interpreters && !b->options.input_path,
-		.native_frames = c->native_frames,
 	};
 	int r = 0;
 
@@ -290,6 +289,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 			 !(reduced & REDUCED_BIT(REDUCED_LINES)),
 		.inlined = c->inline_frames && !(reduced & REDUCED_BIT(REDUCED_INLINES)),
 		.show_idle = c->off_cpu_idle,
+		.hide_native = !c->native_frames,
 		.sparing = (reduced & REDUCED_BIT(REDUCED_NAMES)) != 0,
 		.demangle = broker_demangling(c->demangle),
 	};
@@ -298,6 +298,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 	if (b->options.view) {
 		s.view = b->options.view->view;
 		s.report = b->options.view->report;
+		s.hide_native = b->options.view->hide_native;
 	}
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)

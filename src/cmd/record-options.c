@@ -101,7 +101,7 @@ static const struct option_spec option_table[] = {
 	{0, "no-inline", NULL, "no frames for inlined functions", FLAG(no_inline)},
 	{0, "no-interpreters", NULL, "do not read the stacks of Python, Java and Node.js programs",
 	 FLAG(no_interpreters)},
-	{0, "no-native-frames", NULL, "Python's functions without the interpreter's own",
+	{0, "no-native-frames", NULL, "no native functions of interpreters where theirs are known",
 	 FLAG(no_native_frames)},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
 	 OPT_DEMANGLE},

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libprofile.a
 libprofile_a_SOURCES = \
 	src/profile/labels.c src/profile/labels.h \
+	src/profile/native-frames.c src/profile/native-frames.h \
 	src/profile/profile.c src/profile/profile.h \
 	src/profile/window.c src/profile/window.h
 check_PROGRAMS += tests/unit/test-profile

@@ -511,26 +511,6 @@ static void fold_places(struct attribution *a, uint32_t n_kernel, const uint64_t
 	}
 }
 
-static bool is_of_module(const struct attribution *a, uint32_t row, uint32_t module)
-{
-	return row != PROFILE_NONE && a->profile.frames.items[row].module == module;
-}
-
-/* Leaves out the native frames of the file that has these functions. */
-static void hide_native(struct attribution *a, uint32_t n_kernel, const uint64_t *functions)
-{
-	uint32_t module = PROFILE_NONE, *rows = a->frames + n_kernel;
-
-	for (uint32_t i = 0; i < a->n_walked && module == PROFILE_NONE; i++) {
-		if (functions[i] && rows[i] != PROFILE_NONE)
-			module = a->profile.frames.items[rows[i]].module;
-	}
-	for (uint32_t i = 0; i < a->n_walked; i++) {
-		if (is_of_module(a, rows[i], module))
-			rows[i] = JOIN_HIDDEN;
-	}
-}
-
 /* Asks the second source about a sample with n frames: false, it has none of its frames. Otherwise
  * the sample is dealt with. */
 static bool ask_source(struct attribution *a, const struct record *r, struct profile_sample *s,
@@ -558,8 +538,6 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		a->sps[i] = a->walked[i].sp;
 	if (answer == FRAME_SOURCE_READY && frames.functions)
 		fold_places(a, n_kernel, frames.functions);
-	if (answer == FRAME_SOURCE_READY && frames.functions && !a->setup->native_frames)
-		hide_native(a, n_kernel, frames.functions);
 	if (answer == FRAME_SOURCE_LATER) {
 		pending_add(a->pending, &sample.key, r->index, s, &stack);
 		return true;

@@ -83,8 +83,6 @@ struct merge {
 
 static void push(struct merge *m, uint32_t row)
 {
-	if (row == JOIN_HIDDEN)
-		return;
 	ensure(m->n < m->j->max);
 	m->j->rows[m->n++] = row;
 }

@@ -3,8 +3,6 @@
 /* One stack of native frames and those of a runtime. */
 #include "src/profiler/frame-source.h"
 
-#define JOIN_HIDDEN (PROFILE_NONE - 1) /* the row of a native frame that is left out */
-
 /*
  * Rows of the profile, innermost first: n_kernel of the kernel, n_native of the program, and what
  * is behind them, markers. sp: of the native ones; 0: not known.

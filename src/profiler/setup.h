@@ -25,7 +25,6 @@ struct setup_profiler {
 	bool paused;	       /* no event counts now */
 	bool adapt_stack_size; /* the broker takes MESSAGE_STACK_SIZE */
 	bool interpreters;     /* and MESSAGE_INTERPRETER */
-	bool native_frames;    /* interpreters' own stay in stacks that have their frames */
 };
 
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");

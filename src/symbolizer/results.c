@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "src/process/status-page.h"
+#include "src/profile/native-frames.h"
 #include "src/render/format.h"
 #include "src/render/render.h"
 #include "src/symbolizer/debug-show.h"
@@ -164,6 +165,8 @@ int symbolizer_render_all(struct symbolizer *s, struct message *ret)
 {
 	int result = use_facts(s);
 
+	if (s->setup.hide_native)
+		profile_hide_native_frames(&s->profile);
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = s->outputs[i].format;
 		bool known = f && (s->setup.view != VIEW_DIFF || f->render_diff);

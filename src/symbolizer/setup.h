@@ -29,6 +29,7 @@ struct setup_symbolizer {
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
 	bool show_idle;	     /* off-CPU time of threads that wait for work, too */
+	bool hide_native;    /* interpreters' own frames, where theirs are */
 	bool sparing;	     /* names of what is seen often alone: naming gets little time */
 	bool demangle_again; /* names of recorded files, too */
 	enum symbol_demangling demangle;

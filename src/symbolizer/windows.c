@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/process/status-page.h"
+#include "src/profile/native-frames.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"
 #include "src/symbolizer/idle.h"
@@ -129,6 +130,8 @@ static void export_window(struct symbolizer *s)
 	uint32_t n = profile_n_samples(p);
 	int r;
 
+	if (s->setup.hide_native)
+		profile_hide_native_frames(p);
 	count(s, PROFILE_SAMPLES_DROPPED, payloads_take_dropped(s->payloads));
 	r = render_otlp(p, &s->info, NULL, on_payload, &done);
 	if (r < 0)
