@@ -83,6 +83,7 @@ SYSTEM_TESTS="
 	store         150  beside
 	protocols     120  beside
 	report        120  beside
+	native_frames  60  beside
 	notify         60  beside
 	route          60  beside
 	noopen        180  beside

@@ -106,6 +106,8 @@ static const struct option_spec report_options[] = {
 	 OPT_LAST},
 	{0, "store", "DIRECTORY", "the directory for --last; default: that of the daemon's config",
 	 TEXT(store)},
+	{0, "no-native-frames", NULL, "no native functions of interpreters where theirs are known",
+	 FLAG(setup.hide_native)},
 	LIMIT_OPTION,
 	TOP_OPTION("at most this many rows, or trees; 0: all; default all rows, 10 trees"),
 	CSV_OPTION,
