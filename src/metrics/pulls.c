@@ -75,9 +75,7 @@ static void clear(struct pull *u)
 	profile_deinit(&u->profile);
 	import_facts_deinit(&u->facts);
 	profile_init(&u->profile, 0);
-	/* CPU time only; payloads have other events, too. */
-	u->facts = (struct import_facts){
-		.like_what = "cpu", .like_unit = "nanoseconds", .like_only = true};
+	u->facts = (struct import_facts){.title = NULL};
 }
 
 struct pulls *pulls_free(struct pulls *p)
@@ -156,10 +154,13 @@ void pulls_begin(struct pulls *p, struct serve_exchange *x, const char *seconds)
 		say_busy(p, x);
 		return;
 	}
-	*u = (struct pull){.x = x,
-			   .begin_unix_ns = now,
-			   .end_unix_ns = now + n * NSEC_PER_SEC,
-			   .due_ns = clock_monotonic_ns() + n * NSEC_PER_SEC};
+	*u = (struct pull){
+		.x = x,
+		.begin_unix_ns = now,
+		.end_unix_ns = now + n * NSEC_PER_SEC,
+		.due_ns = clock_monotonic_ns() + n * NSEC_PER_SEC,
+		/* CPU time only; payloads have other events, too. */
+		.facts = {.like_what = "cpu", .like_unit = "nanoseconds", .like_only = true}};
 	u->give_up_ns = u->due_ns + FLUSH_NS;
 	profile_init(&u->profile, p->options.profile_bytes);
 	loop_set_timer(p->options.loop, p->timer, 0);
