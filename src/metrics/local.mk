@@ -13,3 +13,8 @@ tests_unit_test_exposition_LDADD = libmetrics.a libprocess.a libprofile.a libuti
 check_PROGRAMS += tests/unit/test-health
 tests_unit_test_health_SOURCES = tests/unit/test-health.c tests/unit/test.h
 tests_unit_test_health_LDADD = libmetrics.a libutil.a
+
+check_PROGRAMS += tests/unit/test-pulls
+tests_unit_test_pulls_SOURCES = tests/unit/test-pulls.c tests/unit/synthetic.c tests/unit/synthetic.h tests/unit/test.h
+tests_unit_test_pulls_LDADD = libmetrics.a libhttp.a libimport.a librender.a libprocess.a libprofile.a \
+	libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS) -ldl
