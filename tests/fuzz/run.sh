@@ -64,6 +64,7 @@ kept() # TARGET
 	recorded) echo tests/data/unwind ;;
 	recorded-aarch64) echo tests/data/unwind/aarch64 ;;
 	hotspot) echo tests/data/runtimes ;;
+	v8) echo tests/data/v8 ;;
 	cpython) echo tests/data/cpython ;;
 	walk) ;;
 	*) echo "tests/fuzz/corpus-$1" ;;
@@ -84,9 +85,11 @@ seed() # TARGET
 			esac
 		done
 	done
-	# A larger one is mostly stack, and slow; of a Java process there are no smaller ones.
+	# A larger one is mostly stack, and slow; of a process with Java or JavaScript there are no smaller ones.
 	largest=128
-	[ "$1" != hotspot ] || largest=1024
+	case $1 in
+	hotspot | v8) largest=1024 ;;
+	esac
 	find "$out/$1/seeds" -size +${largest}k -delete
 }
 
