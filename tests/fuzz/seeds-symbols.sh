@@ -105,10 +105,11 @@ program dwz2 gcc -gdwarf-4 -static -fno-inline-small-functions
 dwz -m shared.debug -l 1 -L 1000000 dwz1 dwz2 2>/dev/null || dwz -m shared.debug dwz1 dwz2
 keep dwz dwz1 shared.debug
 
-# MiniDebugInfo: a symbol table in xz.
+# MiniDebugInfo: a symbol table in xz, with a small dictionary: a fuzzer takes a quarter of its time to clear a
+# large one.
 nm dwarf4 --defined-only --format=posix | cut -d' ' -f1 | sort >keep
 objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbols=keep --only-keep-debug dwarf4 mini
-xz --check=none -9 mini
+xz --check=none --lzma2=preset=9,dict=4KiB mini
 objcopy --strip-all dwarf4 mini-stripped
 objcopy --add-section .gnu_debugdata=mini.xz mini-stripped minidebug
 keep minidebug minidebug
