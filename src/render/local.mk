@@ -43,6 +43,7 @@ render_page_sources = \
 render_page_scripts = \
 	src/render/page/data.js \
 	src/render/page/views.js \
+	src/render/page/native.js \
 	src/render/page/sums.js \
 	src/render/page/confidence.js \
 	src/render/page/state.js \

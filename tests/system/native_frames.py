@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/profile src/import src/render src/symbolizer src/cmd
-"""Stacks without the native frames of interpreters, of recorded files in both formats: as a model of three lines says,
-for stacks in which several runtimes, their files and other libraries call each other in any order."""
+"""Stacks without the native frames of interpreters, of recorded files in both formats and in the page: as a model of
+three lines says, for stacks in which several runtimes, their files and other libraries call each other in any order."""
 import collections
 import random
 import re
 import subprocess
 
+import browser
 import rig
 from pprof_file import location, pprof
 
@@ -35,6 +36,44 @@ def report(path, *options):
     return counts
 
 
+def check_page(path, whole, want):
+    """The switch of the page, back and forth."""
+    page = rig.path("native.html")
+    subprocess.run([rig.perfwalk(), "report", path, "-o", page], check=True, capture_output=True)
+    b = browser.Browser()
+    try:
+        b.open(page)
+        for key, expected in (("", whole), ("i", want), ("i", whole)):
+            if key:
+                b.key(key)
+            have = collections.Counter()
+            for stack, n in b.js("""(() => { const {tree, samples} = perfwalk.captures[0], s = perfwalk.symbols, out = [];
+                for (let i = 0; i < samples.n; i++) {
+                    const names = [];
+                    for (let at = samples.node[i]; tree.depth[at] > 1; at = tree.parent[at]) names.push(s.name[tree.symbol[at]]);
+                    out.push([names.reverse().join(";"), samples.value[i]]);
+                }
+                return out; })()"""):
+                have[stack] += n
+            rig.check(have == expected, f"the page {'after key i' if key else 'at first'}: {len(have)} stacks")
+            # What the view adds up is the tree's.
+            b.key("2")
+            rows = dict(b.js("""[...document.querySelectorAll("#table tbody tr")].map((r) => [r.cells[2].textContent, r.cells[0].textContent])"""))
+            leaves = collections.Counter()
+            for stack, n in expected.items():
+                leaves[stack.rpartition(";")[2]] += n
+            wrong = [(name, rows.get(name), n) for name, n in leaves.items() if str(n) not in re.findall(r"[0-9]+", rows.get(name, ""))]
+            rig.check(not wrong, f"its table of functions adds up the same {wrong[:3] or ''}")
+            b.key("1")
+        rig.check(b.complaints == [], f"complaints of the browser: {b.complaints}")
+        b.open(page, "#native=hidden")
+        n = b.js("perfwalk.captures[0].tree.n")
+        b.open(page)
+        rig.check(n < b.js("perfwalk.captures[0].tree.n"), "a link keeps the choice")
+    finally:
+        b.close()
+
+
 def main():
     rng = random.Random(7)
     stacks = [[(f"f{rng.randrange(4)}_{m}", module) for m, module in
@@ -54,6 +93,10 @@ def main():
         have = report(name, "--no-native-frames")
         rig.check(have == want, f"{name[-5:]}: --no-native-frames leaves what the model does"
                   + ("" if have == want else f"\n{list((have - want).items())[:3]}\n{list((want - have).items())[:3]}"))
+    if browser.find():
+        check_page(path, whole, want)
+    else:
+        print("not tested: the page, for which there is no chromium")
 
 
 rig.run(main)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 6: colours. One for each kind of frame, chosen so that they differ for the three kinds of
+// Part 7: colours. One for each kind of frame, chosen so that they differ for the three kinds of
 // colour blindness and in grey (tests/system/flamegraph-page.py has the figures), and a mark of its
 // own at the edge, which distinguishes kinds where colour means a change. The module varies the
 // lightness a little. Frames for a missing part of a stack are hatched.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 4: how certain a share is, and whether two differ by more than chance. util/confidence.c
+// Part 5: how certain a share is, and whether two differ by more than chance. util/confidence.c
 // explains the methods. A weight is {sum, squares}: the sum of values, and of their squares.
 
 const weightAt = (column, i) => ({sum: column.sum[i], squares: column.squares[i]});

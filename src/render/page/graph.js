@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 7: a tree on a canvas. Only frames that are wider than half a pixel and inside the window
+// Part 8: a tree on a canvas. Only frames that are wider than half a pixel and inside the window
 // are drawn. The element that onFocus fills says in words what the canvas shows.
 // On paper a canvas is as wide as the paper, and as high as fits with a width of PAPER_WIDTH
 // pixels; deeper frames need a zoom.

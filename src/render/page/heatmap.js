@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 8: the heat map of a capture's time, after FlameScope: a column is a second (of long captures
+// Part 9: the heat map of a capture's time, after FlameScope: a column is a second (of long captures
 // another round time, as many as there is room for), its cells are equal parts of it from the bottom
 // up, and the colour is the number of samples. Dragging selects from one cell to another.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 11: the control flow. A change of the tree (split, shape, order) builds a view; a
+// Part 12: the control flow. A change of the tree (split, shape, order) builds a view; a
 // change of the selection (filter, range) adds up anew; both end in show().
 
 const trees = new Map(); // split and shape to tree
@@ -24,6 +24,8 @@ const isSelection = () => Boolean(state.filter) || state.ranges.some((range) => 
 // ---- Selection and views ----
 
 function select() {
+	if (showNativeFrames(state.native === 'shown'))
+		trees.clear();
 	active = captures.map((c, i) => selectSamples(c, state.filter, state.ranges[i]));
 	baseWeights = captures.map((c, i) => weighByNode(c, active[i], c.samples.node, c.tree.n));
 	wholes = baseWeights.map(({sum, squares}) => ({sum: sumOf(sum), squares: sumOf(squares)}));
@@ -160,7 +162,7 @@ function show() {
 // Applies a change of the state and shows it. Sums are made again only if the selection changed.
 function change(what) {
 	const began = performance.now();
-	const selected = 'filter' in what || 'ranges' in what;
+	const selected = ['filter', 'ranges', 'native'].some((key) => key in what);
 
 	Object.assign(state, what);
 	if (selected)
@@ -417,7 +419,7 @@ function showFilter() {
 	}
 }
 function syncControls() {
-	for (const key of ['event', 'split', 'order', 'shape', 'width'])
+	for (const key of ['event', 'split', 'order', 'shape', 'width', 'native'])
 		byId(key).value = state[key];
 	byId('search').value = state.search;
 	showFilter();
@@ -460,6 +462,7 @@ const keys = {
 	s: () => cycle('split'),
 	o: () => cycle('order'),
 	f: () => cycle('shape'),
+	i: () => cycle('native'),
 	b: () => comparing && cycle('width'),
 	d: () => setTheme(),
 	t: () => heatMaps.length && heatMaps[0].canvas.focus(),
@@ -533,7 +536,7 @@ function printWhole(on) {
 function listen() {
 	byId('search').addEventListener('input', (e) => search(e.target.value));
 	byId('event').addEventListener('change', (e) => showEvent(e.target.value));
-	for (const key of ['split', 'order', 'shape', 'width'])
+	for (const key of ['split', 'order', 'shape', 'width', 'native'])
 		byId(key).addEventListener('change', (e) => change({[key]: e.target.value}));
 	byId('filter').addEventListener('focus', fillFilters);
 	byId('filter').addEventListener('change', (e) => {
@@ -586,6 +589,7 @@ byId('tabs').append(...tabs.map((tab, i) => {
 if (comparing)
 	byId('order').querySelector('[value=time]').remove();
 byId('width').hidden = !comparing;
+byId('native').hidden = !hasRuntimes;
 byId('event').hidden = events.length < 2;
 byId('event').append(...events.map((event, i) => new Option(eventWords(inFile[i]), event)));
 byId('time').hidden = !captures.some((c) => c.timed);

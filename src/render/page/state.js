@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 5: the state of the view, also as the fragment of the URL, so that a link can share a view.
+// Part 6: the state of the view, also as the fragment of the URL, so that a link can share a view.
 
 const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : captures[0].locks ? ['locks'] : []);
 const choices = {
@@ -10,6 +10,7 @@ const choices = {
 	order: comparing ? ['name', 'heavy'] : ['name', 'heavy', 'time'],
 	shape: ['icicle', 'flame', 'inverted'],
 	width: comparing ? ['after', 'before'] : ['after'],
+	native: hasRuntimes ? ['shown', 'hidden'] : ['shown'],
 	theme: ['', 'light', 'dark'],
 	sort: ['self', 'total', 'change', 'name', 'module'],
 };
@@ -20,6 +21,7 @@ const state = {
 	order: 'heavy',
 	shape: 'icicle',
 	width: 'after',
+	native: 'shown',
 	theme: '',
 	sort: 'self',
 	search: '',

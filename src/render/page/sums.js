@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 3: sums over the selected samples: by node of the captures' trees, by function, module and
+// Part 4: sums over the selected samples: by node of the captures' trees, by function, module and
 // container, and the two trees around one function.
 
 // filter: null, or {kind: 'process' | 'thread' | 'container' | 'cpu', key}; range: null, or [from, to) in us.
