@@ -14,6 +14,8 @@ RUNTIMES_SOURCES = \
 	runtimes/cpython.h \
 	runtimes/eval-code.c \
 	runtimes/eval-code.h \
+	runtimes/go.c \
+	runtimes/go.h \
 	runtimes/hotspot-code.c \
 	runtimes/hotspot-internal.h \
 	runtimes/hotspot-method.c \
@@ -95,3 +97,7 @@ check_PROGRAMS += tests/unit/test-thread-context
 tests_unit_test_thread_context_SOURCES = tests/unit/test-thread-context.c tests/unit/test.h
 tests_unit_test_thread_context_LDADD = libruntimes.a libutil.a
 tests_unit_test_thread_context_LDFLAGS = $(AM_LDFLAGS) -rdynamic -pthread
+
+check_PROGRAMS += tests/unit/test-go-labels
+tests_unit_test_go_labels_SOURCES = tests/unit/test-go-labels.c tests/unit/test.h
+tests_unit_test_go_labels_LDADD = libruntimes.a libutil.a

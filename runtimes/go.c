@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The structs are those of runtime/runtime2.go; the labels those of runtime/pprof/label.go: up to
+ * 1.23 a map (runtime/map.go), then a sorted list.
+ */
+#include <stdio.h>
+
+#include "runtimes/go.h"
+
+enum {
+	G_THREAD = 48, /* g.m */
+	MAX_STRUCT = 384,
+	MAX_LABELS = 16, /* more are left out */
+	MAX_LISTED = 1 << 16,
+	MAX_BUCKETS = 4,
+	BUCKET_LABELS = 8,
+	N_STRING = 16, /* address and length */
+};
+
+static const struct {
+	uint16_t minor; /* the first with that layout */
+	struct go_layout layout;
+} layouts[] = {
+	{26, {64, 184, 352, 152, true}},  {25, {64, 184, 344, 152, true}},
+	{24, {72, 192, 352, 160, true}},  {23, {72, 192, 352, 160, false}},
+	{21, {72, 192, 344, 152, false}}, {17, {72, 192, 360, 152, false}},
+};
+
+enum { NEWEST_MINOR = 26 };
+
+#ifdef __aarch64__
+const int go_register = 28;
+const int go_near = 16;
+#else
+const int go_register = 22; /* r14 */
+const int go_near = -8 * GO_NEAR_WORDS;
+#endif
+
+bool go_layout_find(const char *version, struct go_layout *ret)
+{
+	unsigned int minor;
+
+	if (sscanf(version, "go1.%u", &minor) != 1 || minor > NEWEST_MINOR)
+		return false;
+	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+		if (minor < layouts[i].minor)
+			continue;
+		*ret = layouts[i].layout;
+		return true;
+	}
+	return false;
+}
+
+/* ---- Threads ---- */
+
+static bool is_struct(uint64_t address)
+{
+	return address >= 4096 && address % 8 == 0;
+}
+
+uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goroutine,
+		      uint32_t number)
+{
+	uint64_t thread = is_struct(goroutine) ? memory_u64(m, goroutine + G_THREAD) : 0;
+
+	return is_struct(thread) && memory_u64(m, thread + l->number) == number ? thread : 0;
+}
+
+/* ---- Labels ---- */
+
+struct reading {
+	struct memory *memory;
+	uint8_t *bytes;
+	uint32_t n, n_labels;
+};
+
+/* A pair of strings. */
+static void add(struct reading *r, const uint64_t key[2], const uint64_t value[2])
+{
+	uint8_t *at = r->bytes + r->n;
+
+	if (r->n_labels++ >= MAX_LABELS || !key[1] || key[1] > UINT8_MAX || value[1] > UINT8_MAX ||
+	    r->n + 2 + key[1] + value[1] > GO_LABELS_MAX_BYTES)
+		return;
+	if (!memory_read(r->memory, key[0], at + 2, key[1]) ||
+	    (value[1] && !memory_read(r->memory, value[0], at + 2 + key[1], value[1])))
+		return;
+	at[0] = (uint8_t)key[1];
+	at[1] = (uint8_t)value[1];
+	r->n += 2 + (uint32_t)(key[1] + value[1]);
+}
+
+static void read_list(struct reading *r, uint64_t labels)
+{
+	uint64_t list[3], pairs[MAX_LABELS][4]; /* address, length, capacity */
+	uint64_t n;
+
+	if (!memory_read(r->memory, labels, list, sizeof(list)) || list[1] > list[2] ||
+	    list[1] > MAX_LISTED)
+		return;
+	n = list[1] < MAX_LABELS ? list[1] : MAX_LABELS;
+	if (!n || !memory_read(r->memory, list[0], pairs, n * sizeof(pairs[0])))
+		return;
+	for (uint64_t i = 0; i < n; i++)
+		add(r, &pairs[i][0], &pairs[i][2]);
+}
+
+static void read_bucket(struct reading *r, uint64_t address)
+{
+	struct {
+		uint8_t tops[BUCKET_LABELS]; /* less than 5: empty, or moved */
+		uint64_t keys[BUCKET_LABELS][2], values[BUCKET_LABELS][2];
+	} bucket;
+
+	if (!memory_read(r->memory, address, &bucket, sizeof(bucket)))
+		return;
+	for (int i = 0; i < BUCKET_LABELS; i++) {
+		if (bucket.tops[i] >= 5)
+			add(r, bucket.keys[i], bucket.values[i]);
+	}
+}
+
+static void read_map(struct reading *r, uint64_t labels)
+{
+	uint64_t address = memory_u64(r->memory, labels), words[3];
+	uint32_t n_buckets;
+
+	/* count; flags, log2 of the buckets, overflow, seed; the buckets */
+	if (!is_struct(address) || !memory_read(r->memory, address, words, sizeof(words)) ||
+	    !words[0] || words[0] > MAX_LISTED)
+		return;
+	n_buckets = 1U << ((words[1] >> 8) & 31);
+	for (uint32_t i = 0; i < n_buckets && i < MAX_BUCKETS; i++)
+		read_bucket(r, words[2] + (uint64_t)i * (BUCKET_LABELS * (1 + 2 * N_STRING) + 8));
+}
+
+/* The thread's current goroutine; 0: none. */
+static enum go_answer read_thread(struct memory *m, const struct go_layout *l, uint64_t thread,
+				  uint32_t number, uint64_t *ret)
+{
+	uint8_t part[MAX_STRUCT];
+	uint64_t own;
+	size_t n = (size_t)l->current - l->number;
+
+	if (!memory_read(m, thread + l->number, part, n + sizeof(*ret)))
+		return GO_OTHER_THREAD;
+	memcpy(&own, part, sizeof(own));
+	memcpy(ret, part + n, sizeof(*ret));
+	if (own != number)
+		return GO_OTHER_THREAD;
+	return is_struct(*ret) ? GO_LABELS : GO_NO_LABELS;
+}
+
+/* What a goroutine has: its thread, its number, its labels. */
+static bool read_goroutine(struct memory *m, const struct go_layout *l, uint64_t thread,
+			   uint64_t goroutine, uint64_t *ret_number, uint64_t *ret_labels)
+{
+	uint8_t part[MAX_STRUCT];
+	uint64_t its;
+
+	if (!memory_read(m, goroutine + G_THREAD, part,
+			 (size_t)l->labels - G_THREAD + sizeof(*ret_labels)))
+		return false;
+	memcpy(&its, part, sizeof(its));
+	memcpy(ret_number, part + l->goroutine - G_THREAD, sizeof(*ret_number));
+	memcpy(ret_labels, part + l->labels - G_THREAD, sizeof(*ret_labels));
+	return its == thread && is_struct(*ret_labels);
+}
+
+/* The thread is taken to stand still. Whether it did shows when both are read again. */
+enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint64_t thread,
+			      uint32_t number, uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
+{
+	struct reading r = {m, ret, GO_LABELS_HEAD_BYTES, 0};
+	uint64_t goroutine, its_number, labels;
+	enum go_answer answer = read_thread(m, l, thread, number, &goroutine);
+
+	if (answer != GO_LABELS)
+		return answer;
+	if (!read_goroutine(m, l, thread, goroutine, &its_number, &labels))
+		return GO_NO_LABELS;
+	memcpy(ret, &its_number, sizeof(its_number));
+	(l->listed ? read_list : read_map)(&r, labels);
+	if (r.n == GO_LABELS_HEAD_BYTES || memory_u64(m, thread + l->current) != goroutine ||
+	    memory_u64(m, goroutine + l->labels) != labels)
+		return GO_NO_LABELS;
+	*ret_n = r.n;
+	return GO_LABELS;
+}
+
+/* ---- What was read ---- */
+
+uint64_t go_labels_goroutine(const uint8_t *bytes)
+{
+	uint64_t number;
+
+	memcpy(&number, bytes, sizeof(number));
+	return number;
+}
+
+bool go_label_next(const uint8_t *bytes, uint32_t n, uint32_t *at, struct go_label *ret)
+{
+	if (*at < GO_LABELS_HEAD_BYTES)
+		*at = GO_LABELS_HEAD_BYTES;
+	if (*at > n || n - *at < 2 || n - *at - 2 < (uint32_t)bytes[*at] + bytes[*at + 1])
+		return false;
+	ret->n_key = bytes[*at];
+	ret->n_value = bytes[*at + 1];
+	ret->key = bytes + *at + 2;
+	ret->value = ret->key + ret->n_key;
+	*at += 2 + (uint32_t)ret->n_key + ret->n_value;
+	return true;
+}
