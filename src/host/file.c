@@ -68,12 +68,16 @@ static void note_contents(struct file *f)
 	f->written = st.st_mtim;
 }
 
-/* Since it was opened; a descriptor that was closed says nothing. */
-static bool is_rewritten(const struct file *f)
+/* Since it was opened; a descriptor that was closed says nothing. All that is told in one round
+ * happened before it began, so one look is as good as one for each mapping. */
+static bool is_rewritten(const struct host *h, struct file *f)
 {
 	struct stat st;
 
-	return f->pub.fd >= 0 && fstat(f->pub.fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	if (f->pub.fd < 0 || f->round == h->round)
+		return false;
+	f->round = h->round;
+	return fstat(f->pub.fd, &st) == 0 && S_ISREG(st.st_mode) &&
 	       (st.st_size != f->n_bytes || st.st_mtim.tv_sec != f->written.tv_sec ||
 		st.st_mtim.tv_nsec != f->written.tv_nsec);
 }
@@ -235,7 +239,7 @@ struct host_file *file_get(struct host *h, const struct host_file_key *key, cons
 {
 	struct file *f = key ? find_file(h, key, path) : NULL;
 
-	if (!f || is_rewritten(f))
+	if (!f || is_rewritten(h, f))
 		f = new_file(h, key, path);
 	if (!f) {
 		h->stats.refused_files++;

@@ -42,7 +42,7 @@ int host_new(struct host **ret, const struct host_source *source, const struct h
 	h->maps_share.percent = MAPS_PERCENT;
 	h->maps_share.save_ns = MAPS_SAVE_NS;
 	/* 0 means "never" where a window number is stored. */
-	h->window = 1;
+	h->window = h->round = 1;
 	*ret = h;
 	return 0;
 }
@@ -77,6 +77,11 @@ void host_on_lost(struct host *h)
 	 * A process with an older number is checked when it is next used; no table is walked here.
 	 */
 	h->generation++;
+}
+
+void host_begin(struct host *h)
+{
+	h->round++;
 }
 
 void host_collect(struct host *h)

@@ -76,6 +76,7 @@ struct file {
 	bool indexed;
 	int64_t n_bytes; /* and its time of writing, when it was opened */
 	struct timespec written;
+	uint32_t round;			  /* when that was compared last, see host_begin() */
 	struct file *lru_prev, *lru_next; /* of open files, most recent first */
 };
 
@@ -115,6 +116,7 @@ struct host {
 	uint64_t boot_unix_ns;
 	uint32_t generation; /* counts host_on_lost() */
 	uint32_t window;     /* counts host_collect() */
+	uint32_t round;	     /* counts host_begin() and reads of maps */
 	uint64_t next_file_uid;
 	struct host_rows processes, files, cgroups;
 	struct hash_index process_index; /* by pid, living processes */

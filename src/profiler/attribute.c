@@ -663,6 +663,11 @@ static void on_mmap(struct attribution *a, const struct record *r)
 				   r->mmap.start + r->mmap.length, &key, r->mmap.path);
 }
 
+void attribution_begin(struct attribution *a)
+{
+	host_begin(a->host);
+}
+
 bool attribution_record(struct attribution *a, const struct record *r)
 {
 	a->counters = counters_of(a, r->index);

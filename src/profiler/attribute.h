@@ -33,6 +33,8 @@ struct attribution *attribution_free(struct attribution *a);
 
 /* Any record of the rings, in time order. false: a sample that is not wanted. */
 bool attribution_record(struct attribution *a, const struct record *r);
+/* Before the records of a drain: what they tell has happened. */
+void attribution_begin(struct attribution *a);
 /* Losses that no record reports. Losses of the side band put in doubt what we know of processes. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
 /* Something was not recorded: checks what is known of each process when it is sampled next. */

@@ -81,6 +81,7 @@ static void on_replay_timer(void *ctx)
 		return;
 	}
 	role_job_begin(&p->role);
+	attribution_begin(p->attribution);
 	for (int i = 0; i < REPLAY_SLICE && e > 0; i++) {
 		e = replay_next(p->replay, &r);
 		if (e <= 0)

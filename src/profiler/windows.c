@@ -74,6 +74,7 @@ void profiler_drain(struct profiler *p, bool flush)
 		return;
 	role_job_begin(&p->role);
 	merger_begin(p->merger, flush);
+	attribution_begin(p->attribution);
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;

@@ -794,6 +794,7 @@ static void test_a_file_is_rewritten(void)
 	CHECK_INT(host_file_open(h, p, &p->mappings[0]), >=, 0);
 	CHECK(file_get(h, &key_a, "/bin/a") == old);
 	write_file(name, "another");
+	host_begin(h);
 	q = host_process_get(h, 11, 11, 2000);
 	host_on_mmap(h, 11, 0x1000, 0x1000, 0, &key_a, "/bin/a", 2000);
 	CHECK(q->mappings[0].file != old);
