@@ -32,6 +32,7 @@
 struct contents {
 	struct symbol_file_id id;
 	struct symbol_file *file; /* NULL: not open */
+	uint64_t read_from;	  /* uid of the module whose file that reads */
 	bool broken;
 	uint32_t n_modules;
 	uint64_t used;
@@ -44,6 +45,8 @@ struct module {
 	char *path;
 	int fd;
 	struct file_identity identity; /* all 0: not known */
+	uint64_t looked;	       /* the turn in which that was compared last */
+	bool changed;		       /* nobody has the bytes any more that ran */
 	struct contents *contents;     /* NULL: not identified */
 	bool renamed;		       /* its frames are to be named anew */
 };
@@ -84,6 +87,7 @@ int file_names_new(struct file_names **ret, struct role *role, struct ask *ask,
 	n->limits = limits;
 	n->closed = closed;
 	n->ctx = ctx;
+	n->turn = 1;
 	n->modules.max = n->contents.max = max_files;
 	n->awaited.max = MAX_AWAITED;
 	n->compare_share.percent = COMPARE_PERCENT;
@@ -404,13 +408,30 @@ static struct contents *add_contents(struct file_names *n, const struct symbol_f
 	return c;
 }
 
-/* It was written to since: nobody has the bytes any more that ran. */
-static bool has_changed(const struct module *m)
+/* Whether it was written to since. */
+static bool look(struct file_names *n, struct module *m)
 {
 	struct file_identity now;
 
-	return m->identity.ino && file_identity_get(m->fd, &now) == 0 &&
-	       !file_identity_equal(&now, &m->identity);
+	m->looked = n->turn;
+	m->changed |= m->identity.ino && file_identity_get(m->fd, &now) == 0 &&
+		      !file_identity_equal(&now, &m->identity);
+	return m->changed;
+}
+
+bool file_names_changed(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid), *from = NULL;
+
+	if (m && m->contents && m->contents->file && m->contents->read_from != uid)
+		from = find_module(n, m->contents->read_from);
+	return m && (look(n, m) || (from && look(n, from)));
+}
+
+/* The same, unless that was looked at in this turn. */
+static bool has_changed(struct file_names *n, struct module *m)
+{
+	return m->changed || (m->looked != n->turn && look(n, m));
 }
 
 /* NULL: no memory, or it has changed. */
@@ -418,7 +439,7 @@ static struct contents *module_identify(struct file_names *n, struct module *m)
 {
 	struct symbol_file_id id = {0};
 
-	if (has_changed(m))
+	if (has_changed(n, m))
 		return NULL;
 	if (m->contents)
 		return m->contents;
@@ -432,6 +453,15 @@ static struct contents *module_identify(struct file_names *n, struct module *m)
 	return m->contents;
 }
 
+/* What is not read yet of the table must not come from what was written over it. */
+static void close_changed(struct file_names *n, struct contents *c)
+{
+	struct module *from = c->file ? find_module(n, c->read_from) : NULL;
+
+	if (c->file && (!from || has_changed(n, from)))
+		c->file = symbol_file_free(c->file);
+}
+
 struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid)
 {
 	struct module *m = find_module(n, uid);
@@ -441,8 +471,11 @@ struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid)
 	if (!c)
 		return NULL;
 	n->reading = m;
+	if (c->read_from != uid)
+		close_changed(n, c);
 	if (c->file || c->broken)
 		return c->file;
+	c->read_from = uid;
 	r = symbol_file_new_fd(&c->file, m->fd, n->limits, open_debug, n);
 	if (r == 0)
 		symbol_file_set_open_split(c->file, open_split, n);

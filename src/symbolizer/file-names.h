@@ -45,12 +45,15 @@ uint32_t file_names_n_awaited(const struct file_names *n);
 
 /* Marks this file as being read: if we die now, the broker sets it aside. */
 void file_names_point(struct file_names *n, uint64_t uid);
-/* Files identified from here on count as used later than those before. */
+/* Files identified from here on count as used later than those before. Whether one was written to
+ * is looked at once until the next call. */
 void file_names_begin(struct file_names *n);
 /* NULL: there is no such module, or it was written to since. Until the next file_names_add(). */
 const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid);
 /* NULL also if it cannot be read. Until the next call of a function here. */
 struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid);
+/* Whether it was written to by now: what it has named since file_names_begin() may be wrong. */
+bool file_names_changed(struct file_names *n, uint64_t uid);
 /* symbol_find_data() in the module's file; 1 also without that module. */
 int file_names_data(struct file_names *n, uint64_t uid, uint64_t vaddr, char *name, size_t n_name,
 		    uint64_t *ret_start);

@@ -476,6 +476,13 @@ static void forget_outdated(struct namer *n, struct profile *p)
 		namer_forget_rows(n);
 }
 
+/* They keep their addresses: somebody wrote to the file while its names were read. */
+static void unname(struct profile *p, const uint32_t *frames, uint32_t n_frames)
+{
+	for (uint32_t i = 0; i < n_frames; i++)
+		p->frames.items[frames[i]].n_lines = p->frames.items[frames[i]].first_line = 0;
+}
+
 /*
  * Gives memory back at once where the file can be read again: the next file may be as large, and
  * the daemon would hold on to it for seconds.
@@ -495,6 +502,8 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 	n->lines_ns = 0;
 	for (uint32_t i = 0; i < n_frames; i++)
 		name_frame(n, p, frames[i]);
+	if (n_frames && m->kind == PROFILE_MODULE_FILE && file_names_changed(n->files, m->uid))
+		unname(p, frames, n_frames);
 	if (n->lines_ns > LINES_NS)
 		log_debug("%s: reading its source lines takes too long; some frames lack them",
 			  m->kind == PROFILE_MODULE_FILE ? file_names_path(n->files, m->uid)

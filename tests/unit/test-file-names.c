@@ -186,7 +186,12 @@ static void test_altered_later(void)
 	CHECK(file_names_identify(n, 1) != NULL);
 	CHECK(name_one(n, 2, false) == name_one(n, 1, false));
 	file_names_trim(n, 0);
+	CHECK(file_names_symbols(n, 2));
 	run("cat altered > changing && touch -d 2001-02-03 changing");
+	/* It is looked at once for all frames, and once more after them; others have its table. */
+	CHECK(file_names_symbols(n, 2));
+	CHECK(file_names_changed(n, 1));
+	CHECK(file_names_changed(n, 2));
 	CHECK(!file_names_symbols(n, 2));
 	CHECK(!file_names_identify(n, 2));
 	CHECK_STR(name_of(n, 1), "function_500");
