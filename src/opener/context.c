@@ -104,7 +104,8 @@ bool opener_is_context(const char *line, size_t n, void *ctx)
 	const char *permissions = memchr(line, ' ', n), *end = line + n, *name = NULL;
 	uint64_t *address = ctx;
 
-	if (!permissions || permissions + 5 > end || permissions[3] == 'x')
+	if (!permissions || !memmem(line, n, "OTEL_CTX", 8) || permissions + 5 > end ||
+	    permissions[3] == 'x')
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(names) && !name; i++)
 		name = memmem(permissions, (size_t)(end - permissions), names[i], strlen(names[i]));
@@ -163,8 +164,8 @@ static bool read_memory(const struct context_target *t, uint64_t address, void *
 }
 
 /* 0; -EAGAIN: it is being written; -EBADMSG: it is none; -EALREADY: it is the one of known_ns. */
-static int read_context(const struct context_target *t, uint64_t address, uint64_t known_ns,
-			uint8_t *payload, struct context_file *ret)
+static int try_context(const struct context_target *t, uint64_t address, uint64_t known_ns,
+		       uint8_t *payload, struct context_file *ret)
 {
 	struct context_header h, again;
 
@@ -185,29 +186,30 @@ static int read_context(const struct context_target *t, uint64_t address, uint64
 }
 
 /* The place always comes from the maps: the child that asks could name any other. */
-static int find_context(const struct context_target *t, uint64_t known_ns, uint8_t *payload,
+static int find_context(int dir, uint64_t *ret_address)
+{
+	_cleanup_close_ int maps = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
+
+	return maps < 0 ? -errno : opener_find_line(maps, opener_is_context, ret_address);
+}
+
+static int read_context(int dir, uint64_t address, uint64_t known_ns, uint8_t *payload,
 			struct context_file *ret)
 {
-	_cleanup_close_ int maps = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC);
-	uint64_t address = 0;
-	int r;
+	_cleanup_close_ int memory = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
+	struct context_target t = {dir, memory, device_of_memory_files()};
+	int r = memory < 0 ? -errno : -EAGAIN;
 
-	if (maps < 0)
-		return -errno;
-	r = opener_find_line(maps, opener_is_context, &address);
-	if (r < 0)
-		return r;
-	r = -EAGAIN;
 	for (int i = 0; i < MAX_TRIES && r == -EAGAIN; i++)
-		r = read_context(t, address, known_ns, payload, ret);
+		r = try_context(&t, address, known_ns, payload, ret);
 	return r;
 }
 
 /* ---- Both ---- */
 
 /*
- * The directory stays that of one process, even if its pid is reused: if something can be opened in
- * it after the start was read, the start is that process's.
+ * The directory stays that of one process, even if its pid is reused. The process that was meant is
+ * older than the question: if it has the pid when its directory has been read, that was its.
  */
 static int check_start(const struct message *ask)
 {
@@ -240,26 +242,37 @@ static int write_file(const struct context_file *head, const char *environment,
 	return TAKE_FD(fd);
 }
 
+/* Most processes say nothing, and are asked again and again: that costs two files of theirs. */
 int opener_context(const struct message *ask)
 {
 	_cleanup_close_ int dir = opener_open_proc(ask->ask_context.pid, "", O_PATH | O_DIRECTORY);
-	_cleanup_close_ int memory = -EBADF;
-	_cleanup_free_ char *environment = malloc(MAX_ENVIRONMENT_BYTES);
-	_cleanup_free_ uint8_t *payload = malloc(CONTEXT_MAX_PAYLOAD);
+	_cleanup_free_ char *environment = NULL;
+	_cleanup_free_ uint8_t *payload = NULL;
 	struct context_file head = {0};
-	struct context_target t;
-	int r = dir < 0 ? dir : environment && payload ? check_start(ask) : -ENOMEM;
+	uint64_t address = 0;
+	int r;
 
+	if (dir < 0)
+		return dir;
+	head.error = find_context(dir, &address);
+	if (ask->ask_context.environment) {
+		environment = malloc(MAX_ENVIRONMENT_BYTES);
+		if (!environment)
+			return -ENOMEM;
+		head.n_environment = (uint32_t)read_environment(dir, environment);
+	}
+	if (head.error == -ENOENT && head.n_environment == 0)
+		return -ENOENT;
+	payload = head.error == 0 ? malloc(CONTEXT_MAX_PAYLOAD) : NULL;
+	if (head.error == 0 && !payload)
+		return -ENOMEM;
+	r = check_start(ask);
 	if (r < 0)
 		return r;
-	memory = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
-	if (memory < 0)
-		return -errno;
-	t = (struct context_target){dir, memory, device_of_memory_files()};
-	r = find_context(&t, ask->ask_context.published_ns, payload, &head);
-	if (!ask->ask_context.environment)
-		return r < 0 ? r : write_file(&head, environment, payload);
-	head.error = r;
-	head.n_environment = (uint32_t)read_environment(dir, environment);
-	return write_file(&head, environment, payload);
+	if (payload)
+		head.error =
+			read_context(dir, address, ask->ask_context.published_ns, payload, &head);
+	return head.error < 0 && !ask->ask_context.environment
+		       ? head.error
+		       : write_file(&head, environment, payload);
 }

@@ -282,6 +282,22 @@ static void free_keys(char **keys, uint32_t n)
 	free(keys);
 }
 
+/* c->threads and its keys are of the context alone. */
+static void replace_keys(struct process_said *s, struct collection *c)
+{
+	free_keys(s->keys, s->n_keys);
+	s->threads = c->threads;
+	s->keys = c->thread_keys;
+	s->n_keys = c->n_thread_keys;
+}
+
+static void take_nothing(struct process_said *s, struct collection *c)
+{
+	s->published_ns = 0;
+	replace(s, c);
+	replace_keys(s, c);
+}
+
 static void take_all(struct process_said *s, struct collection *c, int fd)
 {
 	_cleanup_free_ char *bytes = NULL;
@@ -301,10 +317,7 @@ static void take_all(struct process_said *s, struct collection *c, int fd)
 		replace(s, c);
 	free(c->text);
 	free(c->service);
-	free_keys(s->keys, s->n_keys);
-	s->threads = c->threads;
-	s->keys = c->thread_keys;
-	s->n_keys = c->n_thread_keys;
+	replace_keys(s, c);
 }
 
 /* All that it says. false: not now. */
@@ -320,6 +333,8 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 	c->in_pod = in_pod;
 	if (fd >= 0)
 		take_all(s, c, fd);
+	else if (fd == -ENOENT)
+		take_nothing(s, c);
 	return true;
 }
 

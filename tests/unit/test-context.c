@@ -131,6 +131,10 @@ static int read_variables(pid_t pid, char *text, size_t size)
 	for (int i = 0; i < 1000 && f.n_environment == 0; i++) {
 		_cleanup_close_ int fd = opener_context(&ask);
 
+		if (fd == -ENOENT) { /* not yet */
+			(void)usleep(1000);
+			continue;
+		}
 		if (fd < 0)
 			return fd;
 		CHECK_INT(pread(fd, &f, sizeof(f), 0), ==, (long long)sizeof(f));
@@ -138,7 +142,6 @@ static int read_variables(pid_t pid, char *text, size_t size)
 		CHECK_INT(f.n_payload, ==, 0);
 		CHECK(f.n_environment <= size);
 		CHECK_INT(pread(fd, text, size, sizeof(f)), ==, f.n_environment);
-		(void)usleep(1000);
 	}
 	return (int)f.n_environment;
 }
