@@ -22,16 +22,12 @@ scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT
 symbols=$scratch/symbols list=$scratch/list new=$scratch/new
 
-# ROOM FILE TYPE SYMBOL of each symbol. An archive is a room, and so are the objects of src/cmd.
+# ROOM FILE TYPE SYMBOL of each symbol. An archive is a room.
 print_symbols()
 {
 	for archive in lib*.a; do
 		"${NM:-nm}" -A "$archive" | sed -n \
 			's/^\(lib[^:]*\)\.a:\([^:]*\)\.o:[0-9a-f ]* \([A-Za-z]\) \(.*\)$/\1 \2 \3 \4/p'
-	done
-	for object in src/cmd/*.o; do
-		"${NM:-nm}" "$object" | sed -n \
-			"s/^[0-9a-f ]* \([A-Za-z]\) \(.*\)\$/src\/cmd $(basename "$object" .o) \1 \2/p"
 	done
 }
 

@@ -1,5 +1,5 @@
-bin_PROGRAMS = perfwalk
-perfwalk_SOURCES = \
+noinst_LIBRARIES += libcmd.a
+libcmd_a_SOURCES = \
 	src/cmd/allocations.c src/cmd/allocations.h \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
@@ -10,7 +10,6 @@ perfwalk_SOURCES = \
 	src/cmd/debug-runtime.c src/cmd/debug-runtime.h \
 	src/cmd/exit-code.c \
 	src/cmd/list.c \
-	src/cmd/main.c \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/off-cpu-events.c src/cmd/off-cpu-events.h \
@@ -29,9 +28,12 @@ perfwalk_SOURCES = \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \
 	src/cmd/view.c src/cmd/view.h
+
+bin_PROGRAMS = perfwalk
+perfwalk_SOURCES = src/cmd/main.c
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libmetrics.a libbroker.a libreader.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
+	libcmd.a libmetrics.a libbroker.a libreader.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
 	libconfig.a libopener.a libstore.a libhttp.a libimport.a librender.a libperf-data.a \
 	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a \
 	libproto-gen.a libutil.a \
