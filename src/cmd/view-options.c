@@ -348,21 +348,35 @@ static int check(struct view *v)
 	return options_refuse(v->command, "%s; see perfwalk %s --help", wrong, v->command->name);
 }
 
-/* Options may stand behind files, as in "convert in.pb.gz -o out.html". */
+static int add_input(struct view *v, const char *path)
+{
+	if (v->n_inputs == VIEW_MAX_INPUTS)
+		return options_refuse(v->command, "more than %d files", VIEW_MAX_INPUTS);
+	v->inputs[v->n_inputs] = path;
+	v->input_fds[v->n_inputs++] = -EBADF;
+	return 0;
+}
+
+/* Options may stand behind files, as in "convert in.pb.gz -o out.html"; behind "--" all are files.
+ */
 int view_parse_options(struct view *v, int argc, char **argv)
 {
 	int first = 1, r;
 
 	while (argc > 1) {
+		bool ended;
+
 		r = options_parse(v->command, argc, argv, on_option, v, &first);
 		if (r != 0)
 			return r;
-		if (first >= argc)
+		ended = strcmp(argv[first - 1], "--") == 0;
+		for (int i = first; i < (ended ? argc : first + 1) && i < argc; i++) {
+			r = add_input(v, argv[i]);
+			if (r < 0)
+				return r;
+		}
+		if (ended || first >= argc)
 			break;
-		if (v->n_inputs == VIEW_MAX_INPUTS)
-			return options_refuse(v->command, "more than %d files", VIEW_MAX_INPUTS);
-		v->inputs[v->n_inputs] = argv[first];
-		v->input_fds[v->n_inputs++] = -EBADF;
 		argc -= first;
 		argv += first;
 	}
