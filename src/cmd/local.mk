@@ -64,3 +64,21 @@ packages_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
 bundle: all bundle/perfwalk$(EXEEXT)
 	MAKE="$(MAKE)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
 		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
+
+cmd_told = tests/unit/told.h tests/unit/test.h
+
+check_PROGRAMS += tests/unit/test-options
+tests_unit_test_options_SOURCES = tests/unit/test-options.c $(cmd_told)
+tests_unit_test_options_LDADD = libcmd.a libutil.a
+
+check_PROGRAMS += tests/unit/test-session
+tests_unit_test_session_SOURCES = tests/unit/test-session.c tests/unit/test.h
+tests_unit_test_session_LDADD = libcmd.a libutil.a
+
+check_PROGRAMS += tests/unit/test-outputs
+tests_unit_test_outputs_SOURCES = tests/unit/test-outputs.c $(cmd_told)
+tests_unit_test_outputs_LDADD = libcmd.a $(render_libs) libproto.a
+
+check_PROGRAMS += tests/unit/test-view-options
+tests_unit_test_view_options_SOURCES = tests/unit/test-view-options.c $(cmd_told)
+tests_unit_test_view_options_LDADD = $(perfwalk_LDADD)
