@@ -188,4 +188,5 @@ def main():
     daemon(args.warm_up, args.daemon_seconds)
 
 
-rig.run(main)
+if __name__ == "__main__":
+    rig.run(main)
