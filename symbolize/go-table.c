@@ -15,6 +15,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "util/cursor.h"
 #include "util/go-functions.h"
@@ -72,6 +73,57 @@ bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, 
 	*ret_start = f.start;
 	*ret_size = f.end - f.start;
 	return true;
+}
+
+static const char *name_of_row(const struct go_table *t, uint32_t row)
+{
+	struct go_function f;
+
+	return go_functions_find(&t->functions,
+				 t->functions.text + go_functions_begin(&t->functions, row), &f)
+		       ? name_at(t, f.name)
+		       : "";
+}
+
+static bool begins_with_one(const char *name, const char *const *prefixes)
+{
+	while (*prefixes && strncmp(name, *prefixes, strlen(*prefixes)) != 0)
+		prefixes++;
+	return *prefixes != NULL;
+}
+
+bool go_table_address(struct go_table *t, const char *name, uint64_t *ret)
+{
+	const struct go_functions *g = &t->functions;
+
+	for (uint32_t row = 0; row < g->n_funcs; row++) {
+		if (strcmp(name_of_row(t, row), name) != 0)
+			continue;
+		*ret = g->text + go_functions_begin(g, row);
+		return true;
+	}
+	return false;
+}
+
+uint32_t go_table_code(struct go_table *t, const char *const *prefixes, struct go_code *ret,
+		       uint32_t max)
+{
+	const struct go_functions *g = &t->functions;
+	uint32_t n = 0;
+
+	for (uint32_t row = 0; row < g->n_funcs; row++) {
+		uint64_t start = g->text + go_functions_begin(g, row);
+
+		if (!begins_with_one(name_of_row(t, row), prefixes))
+			continue;
+		if (n == 0 || ret[n - 1].end != start) {
+			if (n == max)
+				break;
+			ret[n++].start = start;
+		}
+		ret[n - 1].end = g->text + go_functions_begin(g, row + 1);
+	}
+	return n;
 }
 
 /* ---- Lines and inlined calls ---- */

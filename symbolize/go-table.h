@@ -22,6 +22,16 @@ DEFINE_CLEANUP(struct go_table *, go_table_free)
 /* The function at an address; its name is borrowed, valid until the table is freed. */
 bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, uint64_t *ret_start,
 		     uint64_t *ret_size);
+struct go_code {
+	uint64_t start, end; /* addresses */
+};
+
+/* The address of the function of that name, which all names are read for. false: there is none. */
+bool go_table_address(struct go_table *t, const char *name, uint64_t *ret);
+/* The code whose functions' names begin with one of the prefixes (ends with NULL), by address, as
+ * far as it fits. How many pieces. */
+uint32_t go_table_code(struct go_table *t, const char *const *prefixes, struct go_code *ret,
+		       uint32_t max);
 /* The chain at an address, as dwarf_lookup() gives it; texts as above. 0: no function. */
 size_t go_table_chain(struct go_table *t, uint64_t vaddr, struct dwarf_frame *frames, size_t max);
 /* Gives the pages of the file back; the next lookup reads them again. */

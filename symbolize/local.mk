@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
+	symbolize/alloc-place.c symbolize/alloc-place.h \
 	symbolize/code-table.c symbolize/code-table.h \
 	symbolize/data-symbol.c \
 	symbolize/debug-file.c symbolize/debug-file.h \
@@ -46,8 +47,11 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-jitdump \
 	tests/unit/test-symbolize-kallsyms \
 	tests/unit/test-symbolize-perf-map \
+	tests/unit/test-alloc-place \
 	tests/unit/test-probe-place \
 	tests/unit/test-symbolize-demangle
+tests_unit_test_alloc_place_SOURCES = tests/unit/test-alloc-place.c
+tests_unit_test_alloc_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c
 tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c tests/unit/compile.h

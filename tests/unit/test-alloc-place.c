@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places of allocators in a Go program, which is built here and asks its own runtime where these
+ * functions are. Skipped where there is no Go. That what is no such program has none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "symbolize/alloc-place.h"
+#include "tests/unit/compile.h"
+#include "tests/unit/test.h"
+
+/* Its code begins at the address that its ELF file says: it is not position independent. The
+ * offsets of the two functions, and of one that is not the runtime's. */
+static const char source[] =
+	"package main\n"
+	"import (\"debug/elf\"; \"fmt\"; \"os\")\n"
+	"func main() {\n"
+	"	f, err := elf.Open(os.Args[1])\n"
+	"	if err != nil { panic(err) }\n"
+	"	at := map[string]uint64{}\n"
+	"	symbols, _ := f.Symbols()\n"
+	"	for _, s := range symbols {\n"
+	"		for _, p := range f.Progs {\n"
+	"			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < "
+	"p.Vaddr + "
+	"p.Filesz { at[s.Name] = s.Value - p.Vaddr + p.Off }\n"
+	"		}\n"
+	"	}\n"
+	"	fmt.Println(at[\"runtime.mProf_Malloc\"], at[\"runtime.freeSpecial\"], "
+	"at[\"runtime.mallocgc\"], at[\"main.main\"])\n"
+	"}\n";
+
+static char dir[] = "/tmp/alloc-place-XXXXXX";
+
+static void test_go(void)
+{
+	struct alloc_places p = {.n_picked = 0};
+	unsigned long picked = 0, ended = 0, inside = 0, outside = 0;
+	char path[64];
+	FILE *f;
+	int fd;
+
+	if (test_compile(dir, "full stripped said", "%s",
+			 "go build -o full place.go && "
+			 "go build -ldflags='-s -w' -o stripped place.go && "
+			 "./full full > said") != 0) {
+		(void)printf("skipped: no go, or it cannot build\n");
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "%s/said", dir);
+	f = fopen(path, "re");
+	CHECK(f);
+	CHECK_INT(fscanf(f, "%lu %lu %lu %lu", &picked, &ended, &inside, &outside), ==, 4);
+	(void)fclose(f);
+	for (int stripped = 0; stripped < 2; stripped++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", dir, stripped ? "stripped" : "full");
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		CHECK(fd >= 0);
+		CHECK_INT(alloc_places_find(fd, path, &p), ==, 0);
+		CHECK_INT(p.runtime, ==, ALLOC_RUNTIME_GO);
+		CHECK_INT(p.n_picked, ==, 1);
+		if (!stripped) { /* the linker may place the other's code elsewhere */
+			CHECK_INT(p.picked[0], ==, picked);
+			CHECK_INT(p.ended, ==, ended);
+			CHECK(alloc_places_have(&p, inside));
+			CHECK(!alloc_places_have(&p, outside));
+		}
+		CHECK(alloc_places_have(&p, p.picked[0]));
+		/* Of another name it is what it was. */
+		CHECK_INT(alloc_places_find(fd, "/x/libjvm.so", &p), ==, -ENOENT);
+		(void)close(fd);
+	}
+}
+
+static void test_others(void)
+{
+	struct alloc_places p;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK_INT(alloc_places_find(fd, "/x/program", &p), ==, -ENOENT);
+	(void)close(fd);
+	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	CHECK(alloc_places_find(fd, "/x/program", &p) < 0);
+	(void)close(fd);
+}
+
+int main(void)
+{
+	char path[64];
+	FILE *f;
+
+	CHECK(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/place.go", dir);
+	f = fopen(path, "we");
+	CHECK(f);
+	(void)fputs(source, f);
+	(void)fclose(f);
+	RUN(test_go);
+	RUN(test_others);
+	(void)test_compile(dir, "", "rm -r %s", dir);
+	return 0;
+}
