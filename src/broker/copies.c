@@ -110,6 +110,8 @@ static int attach(struct broker *b, const struct library_copy *c)
 
 static int add(struct broker *b, const struct events *e, int fd, const struct library_copy *facts)
 {
+	const struct sample_uprobe *picked = e[0].sample.event.uprobe,
+				   *ended = e[1].sample.event.uprobe;
 	struct library_copy *c = &b->copies[b->n_copies];
 	char error[512] = "";
 	int r, second = dup(fd);
@@ -121,9 +123,10 @@ static int add(struct broker *b, const struct events *e, int fd, const struct li
 		return r;
 	}
 	b->n_copies++;
-	r = uprobe_new_copy(&c->picked, e[0].sample.event.uprobe, fd, error, sizeof(error));
+	r = uprobe_new_copy(&c->picked, picked, fd, picked->sites, picked->n_sites, error,
+			    sizeof(error));
 	if (r == 0)
-		r = uprobe_new_copy(&c->ended, e[1].sample.event.uprobe, second, error,
+		r = uprobe_new_copy(&c->ended, ended, second, ended->sites, ended->n_sites, error,
 				    sizeof(error));
 	else
 		(void)close(second);

@@ -319,7 +319,7 @@ static void on_sample(struct allocations *l, const struct record *r)
 	uint64_t args[SAMPLE_N_ARGUMENTS];
 
 	a->counters[PROFILE_SAMPLES]++;
-	if (!sample_arguments(&a->setup->events[r->index].options, r, args))
+	if (!sample_arguments(&a->setup->events[r->index].options, r, false, args))
 		a->profile.counters[PROFILE_RECORDS_BAD]++;
 	else if (r->index == l->picked)
 		on_picked(l, r, args);

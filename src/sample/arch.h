@@ -32,6 +32,8 @@ extern const uint32_t arch_sp, arch_ip;
 extern const uint32_t arch_second_argument;
 /* Of a function; UINT32_MAX: the same. */
 extern const uint32_t arch_arguments[4];
+/* The same of Go's functions. */
+extern const uint32_t arch_go_arguments[4];
 
 /* The value of a register that is in mask. */
 static inline uint64_t arch_register(uint64_t mask, const uint64_t *regs, uint32_t reg)

@@ -167,11 +167,11 @@ bool sample_has_arguments(void)
 	return arch_arguments[0] < 64;
 }
 
-bool sample_arguments(const struct sample_options *o, const struct record *r,
+bool sample_arguments(const struct sample_options *o, const struct record *r, bool go,
 		      uint64_t ret[SAMPLE_N_ARGUMENTS])
 {
 	for (uint32_t i = 0; i < SAMPLE_N_ARGUMENTS; i++) {
-		uint32_t reg = arch_arguments[i];
+		uint32_t reg = go ? arch_go_arguments[i] : arch_arguments[i];
 
 		if (!r->sample.user_regs || reg >= 64 || !(o->regs_mask >> reg & 1))
 			return false;

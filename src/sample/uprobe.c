@@ -279,6 +279,22 @@ void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event
 	attr->config2 = u->sites[site].offset;
 }
 
+int uprobe_keep(struct sample_uprobe *u, int cpu)
+{
+	for (uint32_t i = 0; i < u->n_sites; i++) {
+		struct perf_event_attr attr = {
+			.size = PERF_ATTR_SIZE_VER3, .sample_period = 1, .disabled = 1};
+
+		if (u->sites[i].keeper_fd >= 0)
+			continue;
+		uprobe_attr(u, i, &attr);
+		u->sites[i].keeper_fd = event_open(&attr, -1, cpu, true);
+		if (u->sites[i].keeper_fd < 0)
+			return u->sites[i].keeper_fd;
+	}
+	return 0;
+}
+
 /* ---- Placing ---- */
 
 static bool same_places(const struct sample_uprobe *u, int fd, const struct uprobe_site *sites,
@@ -361,8 +377,8 @@ int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *site
 	return r;
 }
 
-int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd, char *error,
-		    size_t n_error)
+int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd,
+		    const struct uprobe_site *sites, uint32_t n, char *error, size_t n_error)
 {
 	struct sample_uprobe *u = calloc(1, sizeof(*u));
 	int r;
@@ -376,7 +392,7 @@ int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, 
 	u->what = of->what;
 	u->marker = of->marker;
 	u->fd = -EBADF;
-	r = uprobe_place(u, fd, of->sites, of->n_sites, error, n_error);
+	r = uprobe_place(u, fd, sites, n, error, n_error);
 	if (r < 0)
 		(void)uprobe_free_copy(u);
 	else

@@ -60,13 +60,19 @@ int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *site
 		 char *error, size_t n_error);
 
 /*
- * A probe at the same places of another file, which the caller knows to have the same contents (fd:
- * taken over, also on failure). Its events come before it, and go before it. 0; -errno: error says
- * cause and remedy.
+ * A further probe of the same kind in another file (fd: taken over, also on failure), at n offsets.
+ * Its events come before it, and go before it. 0; -errno: error says cause and remedy.
  */
-int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd, char *error,
-		    size_t n_error);
+int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd,
+		    const struct uprobe_site *sites, uint32_t n, char *error, size_t n_error);
 struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u);
+
+/*
+ * Keeps a probe set in every process, as long as this one lives: for events of single tasks. The
+ * kernel swaps those of threads of one origin when it switches between them, but not for whom the
+ * probe is set, and takes it away from a process of which another thread ends. 0 or -errno.
+ */
+int uprobe_keep(struct sample_uprobe *u, int cpu);
 
 /* What its events are opened with. */
 void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event_attr *attr);
