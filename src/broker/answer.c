@@ -113,6 +113,7 @@ static const struct request {
 	[MESSAGE_ASK_BLOCKED] = {MESSAGE_ANSWER, open_with_help, false, true},
 	[MESSAGE_ASK_CONTEXT] = {MESSAGE_ANSWER, open_with_help, false, true},
 	[MESSAGE_ASK_COPY] = {MESSAGE_ANSWER, NULL, false, false},
+	[MESSAGE_ASK_ALLOCATOR] = {MESSAGE_ANSWER, NULL, false, false},
 	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, false},
 	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false, false},
 };

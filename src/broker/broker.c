@@ -151,6 +151,8 @@ static int on_ask(void *ctx, struct peer_id who, const struct message *ask, stru
 		return broker_flush(b);
 	case MESSAGE_ASK_COPY:
 		return broker_add_copy(b, ask);
+	case MESSAGE_ASK_ALLOCATOR:
+		return broker_add_allocator(b, ask);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -2,9 +2,12 @@
 /*
  * A probe is in a file, whatever its name is and whoever runs it: that of the allocation library
  * sees each process that has this file mapped. Containers may have copies of it, which are other
- * files. The profiler sees them mapped and asks for them here.
+ * files, and runtimes have allocators of their own. The profiler sees them mapped and asks for them
+ * here.
  *
- * Nothing of such a file is parsed: it is sampled at the places of ours if it has the same bytes.
+ * Nothing of such a file is parsed: a copy is sampled at the places of ours if it has the same
+ * bytes, and a runtime at those that the profiler found, if functions of such a runtime may begin
+ * there (allocators.c): a probe in the middle of an instruction would break the program.
  * A container's files cannot be unmounted as long as a probe is in them, so one whose process is
  * gone is left; if others have it mapped, the profiler asks again.
  */
@@ -15,6 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "src/broker/allocators.h"
 #include "src/broker/internal.h"
 #include "src/opener/helper.h"
 #include "src/sample/uprobe.h"
@@ -23,10 +27,10 @@
 #define MAX_LIBRARY_BYTES (1 << 20)
 #define TELL_SECONDS	  60
 
-/* NULL: allocations are not sampled, or not those of all processes. */
+/* NULL: allocations are not sampled. */
 static struct events *find_picked(struct broker *b)
 {
-	for (uint32_t i = 0; i + 1 < b->options.n_events && b->options.n_pids == 0; i++) {
+	for (uint32_t i = 0; i + 1 < b->options.n_events; i++) {
 		if (b->options.events[i].use == SAMPLE_USE_PICKED)
 			return &b->events[i];
 	}
@@ -88,10 +92,10 @@ static void drop(struct broker *b, struct library_copy *c)
 {
 	struct events *e = find_picked(b);
 
-	if (e) {
+	if (e)
 		events_remove_copy(&e[0], c->picked);
+	if (e && c->ended)
 		events_remove_copy(&e[1], c->ended);
-	}
 	(void)uprobe_free_copy(c->picked);
 	(void)uprobe_free_copy(c->ended);
 	*c = b->copies[--b->n_copies];
@@ -101,91 +105,175 @@ static int attach(struct broker *b, const struct library_copy *c)
 {
 	struct events *e = find_picked(b);
 	bool enable = broker_is_sampling(b);
-	int r = e ? events_add_copy(&e[1], c->ended, enable) : -ENOENT;
+	int r = e ? 0 : -ENOENT;
 
+	/* Of tasks. */
+	if (r == 0 && b->options.n_pids > 0 && e->cpus.n > 0) {
+		r = uprobe_keep(c->picked, e->cpus.items[0].events.cpu);
+		if (r == 0 && c->ended)
+			r = uprobe_keep(c->ended, e->cpus.items[0].events.cpu);
+	}
+	if (r == 0 && c->ended)
+		r = events_add_copy(&e[1], c->ended, enable);
 	if (r == 0)
 		r = events_add_copy(&e[0], c->picked, enable);
 	return r;
 }
 
-static int add(struct broker *b, const struct events *e, int fd, const struct library_copy *facts)
+/* Where the probes go; nothing of ended: none. */
+struct copy_places {
+	const char *what; /* for messages */
+	const struct uprobe_site *picked, *ended;
+	uint32_t n_picked, n_ended;
+};
+
+static int set_probes(struct library_copy *c, const struct events *e, int fd,
+		      const struct copy_places *p, char *error, size_t n_error)
 {
-	const struct sample_uprobe *picked = e[0].sample.event.uprobe,
-				   *ended = e[1].sample.event.uprobe;
+	int second = p->n_ended ? dup(fd) : -EBADF, r;
+
+	if (p->n_ended && second < 0) {
+		(void)close(fd);
+		return -EMFILE;
+	}
+	r = uprobe_new_copy(&c->picked, e[0].sample.event.uprobe, fd, p->picked, p->n_picked, error,
+			    n_error);
+	if (r == 0 && p->n_ended)
+		return uprobe_new_copy(&c->ended, e[1].sample.event.uprobe, second, p->ended,
+				       p->n_ended, error, n_error);
+	(void)close_fd(second);
+	return r;
+}
+
+static int add(struct broker *b, const struct events *e, int fd, const struct library_copy *facts,
+	       const struct copy_places *places)
+{
 	struct library_copy *c = &b->copies[b->n_copies];
 	char error[512] = "";
-	int r, second = dup(fd);
+	int r;
 
 	*c = *facts;
-	if (second < 0) {
-		r = -errno;
-		(void)close(fd);
-		return r;
-	}
 	b->n_copies++;
-	r = uprobe_new_copy(&c->picked, picked, fd, picked->sites, picked->n_sites, error,
-			    sizeof(error));
-	if (r == 0)
-		r = uprobe_new_copy(&c->ended, ended, second, ended->sites, ended->n_sites, error,
-				    sizeof(error));
-	else
-		(void)close(second);
+	r = set_probes(c, e, fd, places, error, sizeof(error));
 	if (r == 0)
 		r = attach(b, c);
 	if (r == 0) {
-		log_info("a copy of the allocation library is sampled, too (of process %u)",
-			 facts->pid);
+		log_info("%s is sampled, too (of process %u)", places->what, facts->pid);
 		return 0;
 	}
-	log_warning("a copy of the allocation library (of process %u) cannot be sampled: %s",
-		    facts->pid, *error ? error : strerror(-r));
+	log_warning("%s (of process %u) cannot be sampled: %s", places->what, facts->pid,
+		    *error ? error : strerror(-r));
 	drop(b, c);
 	return r;
 }
 
+/* 1: it is sampled already; 0: it is not; -errno. */
+static int identify(struct broker *b, uint32_t pid, int fd, struct library_copy *ret)
+{
+	struct library_copy *known;
+
+	*ret = (struct library_copy){.pid = pid, .overlay = is_overlay(fd)};
+	if (fstat(fd, &ret->st) < 0)
+		return -errno;
+	known = find_copy(b, &ret->st, ret->overlay);
+	if (known)
+		known->pid = pid;
+	return known != NULL;
+}
+
+static int add_if_room(struct broker *b, const struct events *e, int fd,
+		       const struct library_copy *facts, const struct copy_places *places)
+{
+	if (b->n_copies < EVENTS_MAX_COPIES)
+		return add(b, e, fd, facts, places);
+	(void)close(fd);
+	if (log_ratelimit(&b->copies_full, TELL_SECONDS))
+		log_warning("allocations are sampled in %u files: those of process %u are not; "
+			    "containers that share one file (a bind mount, or the same image) need "
+			    "no more than one",
+			    b->n_copies, facts->pid);
+	return -E2BIG;
+}
+
 static int look_at(struct broker *b, const struct events *e, uint32_t pid, int owned_fd)
 {
+	const struct sample_uprobe *picked = e[0].sample.event.uprobe,
+				   *ended = e[1].sample.event.uprobe;
+	const struct copy_places places = {"a copy of the allocation library", picked->sites,
+					   ended->sites, picked->n_sites, ended->n_sites};
 	_cleanup_close_ int fd = owned_fd;
-	struct library_copy facts = {.pid = pid, .overlay = is_overlay(fd)}, *known;
-	int ours = e->sample.event.uprobe->fd, r;
+	struct library_copy facts;
 	struct stat st;
+	int r = identify(b, pid, fd, &facts);
 
-	if (fstat(fd, &facts.st) < 0 || fstat(ours, &st) < 0)
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (fstat(picked->fd, &st) < 0)
 		return -errno;
 	if (is_same(&st, &facts.st, facts.overlay))
 		return 0;
-	known = find_copy(b, &facts.st, facts.overlay);
-	if (known) {
-		known->pid = pid;
-		return 0;
-	}
 	if (facts.st.st_size != st.st_size || st.st_size > MAX_LIBRARY_BYTES)
 		return -ESTALE;
-	r = compare_files(ours, fd, (size_t)st.st_size);
-	if (r == 0 && b->n_copies == EVENTS_MAX_COPIES) {
-		if (log_ratelimit(&b->copies_full, TELL_SECONDS))
-			log_warning("%u copies of the allocation library are sampled: that of "
-				    "process %u is not; containers that share one file (a bind "
-				    "mount, or the same image) need no more than one",
-				    b->n_copies, pid);
-		return -E2BIG;
-	}
-	return r < 0 ? r : add(b, e, TAKE_FD(fd), &facts);
+	r = compare_files(picked->fd, fd, (size_t)st.st_size);
+	return r < 0 ? r : add_if_room(b, e, TAKE_FD(fd), &facts, &places);
+}
+
+/* The mapped file that the profiler asks for. */
+static int open_file(struct broker *b, const struct mapped_file_name *name)
+{
+	struct message m = {.type = MESSAGE_ASK_FILE};
+
+	if (b->state != BROKER_RUNNING)
+		return -ENOENT;
+	m.ask_file = *name;
+	if (!message_text_ok(m.ask_file.path, sizeof(m.ask_file.path)))
+		return -EBADMSG;
+	return opener_helper_open(supervisor_opener(b->supervisor), &m);
 }
 
 int broker_add_copy(struct broker *b, const struct message *ask)
 {
-	const struct events *e = find_picked(b);
-	struct message m = *ask;
-	int fd;
+	const struct events *e = b->options.n_pids > 0 ? NULL : find_picked(b);
+	int fd = e ? open_file(b, &ask->ask_file) : -ENOENT;
 
-	if (!e || b->state != BROKER_RUNNING)
-		return -ENOENT;
-	m.type = MESSAGE_ASK_FILE;
-	if (!message_text_ok(m.ask_file.path, sizeof(m.ask_file.path)))
-		return -EBADMSG;
-	fd = opener_helper_open(supervisor_opener(b->supervisor), &m);
-	return fd < 0 ? fd : look_at(b, e, m.ask_file.pid, fd);
+	return fd < 0 ? fd : look_at(b, e, ask->ask_file.pid, fd);
+}
+
+static int look_at_allocator(struct broker *b, const struct events *e, const struct message *ask,
+			     int owned_fd)
+{
+	static const char *const whats[] = {
+		[ALLOCATOR_JAVA] = "the allocator of a Java VM",
+		[ALLOCATOR_GO] = "the allocator of a Go program",
+	};
+	struct uprobe_site picked[ARRAY_SIZE(ask->ask_allocator.picked)] = {0};
+	struct uprobe_site ended = {.offset = ask->ask_allocator.ended};
+	uint32_t n = ask->ask_allocator.n_picked, pid = ask->ask_allocator.file.pid;
+	_cleanup_close_ int fd = owned_fd;
+	enum allocator of = allocator_of_file(fd, pid);
+	const struct copy_places places = {whats[of], picked, &ended, n, ended.offset != 0};
+	struct library_copy facts;
+	int r = identify(b, pid, fd, &facts);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (of == ALLOCATOR_NONE || n == 0 || n > ARRAY_SIZE(picked) ||
+	    (places.n_ended && !allocator_may_begin(of, fd, ended.offset)))
+		return -ESTALE;
+	for (uint32_t i = 0; i < n; i++) {
+		picked[i].offset = ask->ask_allocator.picked[i];
+		if (!allocator_may_begin(of, fd, picked[i].offset))
+			return -ESTALE;
+	}
+	return add_if_room(b, e, TAKE_FD(fd), &facts, &places);
+}
+
+int broker_add_allocator(struct broker *b, const struct message *ask)
+{
+	const struct events *e = find_picked(b);
+	int fd = e ? open_file(b, &ask->ask_allocator.file) : -ENOENT;
+
+	return fd < 0 ? fd : look_at_allocator(b, e, ask, fd);
 }
 
 void broker_look_after_copies(struct broker *b)

@@ -9,6 +9,7 @@
 
 #include "src/broker/events.h"
 #include "src/sample/stack-size.h"
+#include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -553,13 +554,31 @@ static int enable_cpu(const struct events *e, const struct sample_cpu *c)
 
 /* ---- Probes of other files ---- */
 
+static int attach_copy_to_tasks(struct events *e, const struct sample_options *o,
+				const struct sample_cpu *to)
+{
+	_cleanup_free_ pid_t *tasks = calloc(MAX_LATE_TASKS, sizeof(*tasks));
+	size_t n = tasks ? list_tasks(e, tasks, MAX_LATE_TASKS) : 0;
+	int r = 0;
+
+	if (o->event.uprobe->by_path && !o->this_thread)
+		return -EOPNOTSUPP; /* see uprobe.h */
+	for (size_t i = 0; i < n && r == 0; i++) {
+		r = attach_sites(e, *o, to, tasks[i], 0);
+		r = r == -ESRCH ? 0 : r;
+	}
+	return r;
+}
+
 static int attach_copy(struct events *e, const struct sample_uprobe *copy,
 		       const struct sample_cpu *to)
 {
 	struct sample_options o = options_of(e, 0);
 
 	o.event.uprobe = copy;
-	return attach_sites(e, o, to, -1, 0);
+	o.enable_on_exec = false; /* the command has exec'd */
+	return e->targets.n_pids > 0 ? attach_copy_to_tasks(e, &o, to)
+				     : attach_sites(e, o, to, -1, 0);
 }
 
 static int enable_copy(struct events *e, const struct sample_uprobe *copy)

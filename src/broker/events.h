@@ -15,7 +15,7 @@
 
 #define EVENTS_MAX_CPUS	  4096
 #define EVENTS_MAX_TASKS  65536
-#define EVENTS_MAX_COPIES 16
+#define EVENTS_MAX_COPIES 64
 
 struct cpu_events {
 	struct sample_cpu events;

@@ -81,11 +81,11 @@ struct broker {
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
 	/* Of the allocation library: files with its contents, each with the same two probes. */
-	struct library_copy {
+	struct library_copy { /* or a runtime's own allocator */
 		struct stat st;
 		bool overlay; /* another container's file may be the same one in a lower layer */
 		uint32_t pid; /* who had it mapped last, as far as is known */
-		struct sample_uprobe *picked, *ended;
+		struct sample_uprobe *picked, *ended; /* ended NULL: that is not told */
 	} copies[EVENTS_MAX_COPIES];
 	uint32_t n_copies;
 	struct log_ratelimit copies_full;
@@ -178,6 +178,9 @@ void broker_tell_symbolizer_config(struct broker *b);
  * or of single processes only; -ESTALE: it is another version; -E2BIG: too many; -errno.
  */
 int broker_add_copy(struct broker *b, const struct message *ask);
+/* The same of a runtime with an allocator of its own, at the places that the profiler found in its
+ * file. -ESTALE: they are none. */
+int broker_add_allocator(struct broker *b, const struct message *ask);
 /* Those whose processes are gone; all; and those of events that were opened anew. */
 void broker_look_after_copies(struct broker *b);
 void broker_forget_copies(struct broker *b);

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
+	src/broker/allocators.c src/broker/allocators.h \
 	src/broker/answer.c src/broker/answer.h \
 	src/broker/blame.c src/broker/blame.h \
 	src/broker/broker.c src/broker/broker.h \

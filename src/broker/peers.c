@@ -90,7 +90,7 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_USER) | ASK_BIT(MESSAGE_ASK_PERF_MAP) |
 			   ASK_BIT(MESSAGE_ASK_MEMORY) | ASK_BIT(MESSAGE_ASK_BLOCKED) |
 			   ASK_BIT(MESSAGE_ASK_CONTEXT) | ASK_BIT(MESSAGE_ASK_COPY) |
-			   ASK_BIT(MESSAGE_ASK_TABLE) |
+			   ASK_BIT(MESSAGE_ASK_ALLOCATOR) | ASK_BIT(MESSAGE_ASK_TABLE) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
 		.limit = broker_limit_profiler,

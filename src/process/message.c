@@ -56,6 +56,7 @@ static const struct {
 	[MESSAGE_ASK_SPLIT_FILE] = {BODY(ask_split_file), 0, 0},
 	[MESSAGE_ASK_RECORDED_FILE] = {BODY(ask_recorded_file), 0, 0},
 	[MESSAGE_ASK_COPY] = {BODY(ask_file), 0, 0},
+	[MESSAGE_ASK_ALLOCATOR] = {BODY(ask_allocator), 0, 0},
 	[MESSAGE_ASK_TABLE] = {BODY(ask_table), 0, 0},
 	[MESSAGE_ASK_CONTEXT] = {BODY(ask_context), 0, 0},
 	[MESSAGE_ASK_BLOCKED] = {BODY(ask_blocked), 0, 0},

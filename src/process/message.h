@@ -80,8 +80,9 @@ enum message_type {
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
 	MESSAGE_ASK_COPY,	   /* sample a copy of the allocation library, mapped there, too */
-	MESSAGE_ASK_TABLE,   /* of the allocation library in a process; fd: LIBRARY_TABLE_BYTES */
-	MESSAGE_ASK_BLOCKED, /* the stack of a thread; fd: a struct blocked_thread, and it */
+	MESSAGE_ASK_ALLOCATOR, /* sample a runtime's own allocator, mapped there, at these places */
+	MESSAGE_ASK_TABLE,     /* of the allocation library in a process; fd: LIBRARY_TABLE_BYTES */
+	MESSAGE_ASK_BLOCKED,   /* the stack of a thread; fd: a struct blocked_thread, and it */
 	MESSAGE_ASK_STATISTICS, /* of the whole tree */
 	MESSAGE_ASK_FLUSH,	/* end the window now */
 	MESSAGE_ANSWER,		/* error; fd if the request was for one */
@@ -238,12 +239,17 @@ struct message {
 			int32_t output_errors[PROTOCOL_MAX_OUTPUTS]; /* -errno of others; 0: not
 								     * begun */
 		} result;
-		struct {
+		struct mapped_file_name {
 			uint32_t pid, alternate_pid; /* alternate 0: none */
 			uint64_t start, end, inode;
 			uint32_t major, minor;
 			char path[PROTOCOL_PATH_MAX];
 		} ask_file;
+		struct {
+			struct mapped_file_name file;
+			uint64_t picked[2], ended; /* offsets in it; ended 0: none */
+			uint32_t n_picked, reserved;
+		} ask_allocator;
 		struct {
 			uint32_t pid;  /* maps, perf map, memory, process, user; cgroup: a tid */
 			uint32_t copy; /* maps: what it says now, in a file of its own */

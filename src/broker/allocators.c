@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/broker/allocators.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+
+#define ALIGNMENT 16
+
+static bool is_java(int fd)
+{
+	static const char library[] = "/libjvm.so", deleted[] = " (deleted)";
+	size_t n_library = sizeof(library) - 1, n_deleted = sizeof(deleted) - 1;
+	char link[64], target[4096];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, target, sizeof(target));
+	if (n > (ssize_t)n_deleted && memcmp(target + n - n_deleted, deleted, n_deleted) == 0)
+		n -= (ssize_t)n_deleted;
+	return n > (ssize_t)n_library && memcmp(target + n - n_library, library, n_library) == 0;
+}
+
+static bool is_program(int fd, uint32_t pid)
+{
+	struct stat ours, exe;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	return stat(path, &exe) == 0 && fstat(fd, &ours) == 0 && exe.st_dev == ours.st_dev &&
+	       exe.st_ino == ours.st_ino;
+}
+
+enum allocator allocator_of_file(int fd, uint32_t pid)
+{
+	return is_java(fd) ? ALLOCATOR_JAVA : is_program(fd, pid) ? ALLOCATOR_GO : ALLOCATOR_NONE;
+}
+
+bool allocator_may_begin(enum allocator of, int fd, uint64_t offset)
+{
+	static const struct {
+		enum allocator of;
+		uint8_t n, bytes[4];
+	} beginnings[] = {
+		{ALLOCATOR_JAVA, 1, {0x55}},		       /* push %rbp */
+		{ALLOCATOR_JAVA, 4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+		{ALLOCATOR_GO, 4, {0x49, 0x3b, 0x66, 0x10}},   /* cmp 0x10(%r14),%rsp */
+		{ALLOCATOR_GO, 4, {0x4c, 0x8d, 0x64, 0x24}},   /* lea -N(%rsp),%r12 */
+		{ALLOCATOR_GO, 4, {0x4c, 0x8d, 0xa4, 0x24}},   /* the same, N large */
+	};
+	uint8_t bytes[sizeof(beginnings[0].bytes)];
+
+	if (offset % ALIGNMENT != 0 ||
+	    pread(fd, bytes, sizeof(bytes), (off_t)offset) != (ssize_t)sizeof(bytes))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
+		if (of == beginnings[i].of &&
+		    memcmp(bytes, beginnings[i].bytes, beginnings[i].n) == 0)
+			return true;
+	}
+	return false;
+}
