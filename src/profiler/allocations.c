@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/profiler/allocators.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/live-blocks.h"
 #include "src/profiler/outside.h"
@@ -15,10 +16,8 @@
 
 #define MAX_LIVE	262144
 #define MAX_STACK_BYTES (UINT64_C(24) << 20)
-#define MAX_BYTES	(UINT64_C(1) << 48) /* of a block: a caller may say anything */
-#define MIN_MEAN	(UINT64_C(1) << 12)
-#define MAX_MEAN	(UINT64_C(1) << 30)
 #define MAX_COPIES	64
+#define N_TOLD		256
 #define TELL_SECONDS	60
 
 struct allocations {
@@ -32,7 +31,11 @@ struct allocations {
 	bool last;		    /* window of a capture */
 	bool ends_missing;
 	struct log_ratelimit full;
-	/* Files of the library's name that were asked for in this window. */
+	struct told_block { /* by thread: the last one */
+		uint32_t pid, tid;
+		uint64_t address;
+	} told[N_TOLD];
+	/* Files of the library's name, or of runtimes, that were asked for in this window. */
 	struct asked_copy {
 		struct host_file_key key;
 		uint64_t window;
@@ -265,68 +268,111 @@ static void keep_block(struct allocations *l, const struct live_block_facts *blo
 			    live_blocks_count(l->blocks));
 }
 
-static bool is_library(const struct attribution *a, uint32_t frame)
+/* Of frames that come with their names; else "". */
+static const char *runtime_name(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	if (p->modules.items[f->module].kind != PROFILE_MODULE_RUNTIME || !f->n_lines)
+		return "";
+	return profile_text(p, p->functions.items[p->lines.items[f->first_line].function].name);
+}
+
+/* A frame of who allocates, below the program's own. */
+static bool is_allocator(const struct attribution *a, const struct picked_block *b, uint32_t i)
 {
 	const struct profile *p = &a->profile;
+	uint32_t frame = a->frames[i];
 
+	if (b->places)
+		return allocator_has(b, a->walked[i].address) ||
+		       (frame != PROFILE_NONE && allocator_is_stub(runtime_name(p, frame)));
 	return frame != PROFILE_NONE &&
 	       allocations_is_library(
 		       profile_text(p, p->modules.items[p->frames.items[frame].module].path));
 }
 
-static void on_picked(struct allocations *l, const struct record *r, const uint64_t args[4])
+/* Of n frames; what is the runtime's own altogether stays as it is. */
+static uint32_t count_allocator(const struct attribution *a, const struct picked_block *b,
+				uint32_t n)
 {
-	struct live_block_facts block = {.address = args[0],
-					 .time_ns = r->time_ns,
-					 .pid = r->pid,
-					 .tid = r->tid,
-					 .cpu = r->cpu};
+	uint32_t skip = 0;
+
+	while (skip < a->n_walked && skip + 1 < n && is_allocator(a, b, skip))
+		skip++;
+	return b->places && skip == a->n_walked ? 0 : skip;
+}
+
+static bool is_told_again(struct allocations *l, const struct record *r,
+			  const struct picked_block *b)
+{
+	struct told_block *last = &l->told[r->tid % N_TOLD];
+	bool again = b->maybe_again && last->pid == r->pid && last->tid == r->tid &&
+		     last->address == b->address;
+
+	*last = (struct told_block){r->pid, r->tid, b->address};
+	return again;
+}
+
+static void on_picked(struct allocations *l, const struct record *r)
+{
+	struct live_block_facts block = {
+		.time_ns = r->time_ns, .pid = r->pid, .tid = r->tid, .cpu = r->cpu};
 	struct profile_sample s = {
 		.time_unix_ns = r->time_ns, .stack = PROFILE_NONE, .cpu = r->cpu, .n = 1};
-	uint64_t bytes = args[1], mean = args[2];
 	struct attribution *a = l->a;
-	uint32_t skip = 0, n;
+	struct picked_block b;
+	uint32_t skip, n;
 
-	if (!bytes || bytes > MAX_BYTES || mean < MIN_MEAN || mean > MAX_MEAN) {
-		a->profile.counters[PROFILE_RECORDS_BAD]++;
-		return;
-	}
-	/* As likely as it was to be picked. */
-	block.objects = 1 / -expm1(-(double)bytes / (double)mean);
-	block.bytes = (double)bytes * block.objects;
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;
 	if (!attribution_wants(a, r, a->process)) {
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return;
 	}
+	if (!allocator_read_picked(a, r, &b)) {
+		a->profile.counters[PROFILE_RECORDS_BAD]++;
+		return;
+	}
+	if (is_told_again(l, r, &b))
+		return;
+	block.address = b.address;
+	block.bytes = b.bytes;
+	block.objects = b.objects;
 	s.thread = attribution_thread_row(a, r, a->process);
 	n = attribution_walk(a, r);
-	while (skip < a->n_walked && skip + 1 < n && is_library(a, a->frames[skip]))
-		skip++;
+	skip = count_allocator(a, &b, n);
 	if (n > skip)
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
 	add_block(l, &s, &block);
-	if (args[3] && r->time_ns >= l->kept_from_ns)
-		keep_block(l, &block, args[3], skip, n);
+	if (b.ends && r->time_ns >= l->kept_from_ns)
+		keep_block(l, &block, b.table, skip, n);
 	else
-		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
+		live_blocks_end(l->blocks, r->pid, r->tid, block.address);
+}
+
+static void on_ended(struct allocations *l, const struct record *r)
+{
+	struct attribution *a = l->a;
+	uint64_t address;
+	bool undone;
+
+	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
+	if (!allocator_read_ended(a, r, &address, &undone))
+		a->profile.counters[PROFILE_RECORDS_BAD]++;
+	else if (undone)
+		live_blocks_undo_end(l->blocks, r->pid, r->tid, address);
+	else
+		live_blocks_end(l->blocks, r->pid, r->tid, address);
 }
 
 static void on_sample(struct allocations *l, const struct record *r)
 {
-	struct attribution *a = l->a;
-	uint64_t args[SAMPLE_N_ARGUMENTS];
-
-	a->counters[PROFILE_SAMPLES]++;
-	if (!sample_arguments(&a->setup->events[r->index].options, r, false, args))
-		a->profile.counters[PROFILE_RECORDS_BAD]++;
-	else if (r->index == l->picked)
-		on_picked(l, r, args);
-	else if (args[1])
-		live_blocks_undo_end(l->blocks, r->pid, r->tid, args[0]);
+	l->a->counters[PROFILE_SAMPLES]++;
+	if (r->index == l->picked)
+		on_picked(l, r);
 	else
-		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
+		on_ended(l, r);
 }
 
 void allocations_record(struct allocations *l, const struct record *r)
@@ -352,7 +398,7 @@ void allocations_record(struct allocations *l, const struct record *r)
 	}
 }
 
-/* ---- Copies of the library ---- */
+/* ---- Copies of the library, and other allocators ---- */
 
 bool allocations_is_library(const char *path)
 {
@@ -380,21 +426,44 @@ static bool is_to_be_asked(struct allocations *l, const struct host_file_key *ke
 	return place != NULL;
 }
 
-void allocations_mapped(struct allocations *l, uint32_t pid, uint64_t start, uint64_t end,
-			const struct host_file_key *key, const char *path)
+static void look_at_mapping(struct allocations *l, struct host_mapping *m)
 {
-	if (is_to_be_asked(l, key))
-		(void)outside_library_copy(l->a->ask, pid, start, end, key, path);
+	uint32_t pid = l->a->process->pid;
+	const struct alloc_places *places;
+
+	if (m->kind != HOST_MAPPING_FILE || !m->file)
+		return;
+	if (allocations_is_library(m->file->path)) {
+		if (is_to_be_asked(l, &m->file->key))
+			(void)outside_library_copy(l->a->ask, pid, m->start, m->end, &m->file->key,
+						   m->file->path);
+		return;
+	}
+	places = allocator_is_likely(m->file->path) ? allocator_find(l->a, m) : NULL;
+	if (places && is_to_be_asked(l, &m->file->key))
+		(void)outside_allocator(l->a->ask, pid, m, places);
 }
 
-void allocations_look(struct allocations *l, const struct host_process *p)
+void allocations_look(struct allocations *l)
 {
-	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		const struct host_mapping *m = &p->mappings[i];
+	struct host_process *p = l->a->process;
 
-		if (m->kind == HOST_MAPPING_FILE && m->file &&
-		    allocations_is_library(m->file->path))
-			allocations_mapped(l, p->pid, m->start, m->end, &m->file->key,
-					   m->file->path);
-	}
+	for (uint32_t i = 0; i < p->n_mappings; i++)
+		look_at_mapping(l, &p->mappings[i]);
+}
+
+bool allocations_may_matter(const struct allocations *l, const char *path)
+{
+	/* A program that the daemon sees start it sees run. */
+	return allocations_is_library(path) || (l->a->setup->capture && allocator_is_likely(path));
+}
+
+void allocations_mapped(struct allocations *l, uint64_t address)
+{
+	struct attribution *a = l->a;
+	struct host_mapping *m =
+		a->process ? host_mapping_find(a->host, a->process, address, a->time_ns) : NULL;
+
+	if (m)
+		look_at_mapping(l, m);
 }

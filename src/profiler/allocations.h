@@ -22,16 +22,17 @@ struct allocations *allocations_free(struct allocations *l);
 /* Of a window that begins, behind the types of all events. */
 void allocations_put_types(struct allocations *l);
 
-struct host_file_key;
-struct host_process;
 #define ALLOCATIONS_LIBRARY "libperfwalk-alloc.so"
 /* Is that the name of the library? */
 bool allocations_is_library(const char *path);
-/* A process has a file of that name mapped: one that is a copy of the library is sampled, too. */
-void allocations_mapped(struct allocations *l, uint32_t pid, uint64_t start, uint64_t end,
-			const struct host_file_key *key, const char *path);
-/* The same of all that a process has mapped, at a sample of it. */
-void allocations_look(struct allocations *l, const struct host_process *p);
+/* Whether a file of that name may be a copy of the library, or of a runtime with an allocator of its
+ * own, and is to be looked at when it is mapped. */
+bool allocations_may_matter(const struct allocations *l, const char *path);
+/* a->process has a file mapped at that address: a copy of the library, or such a runtime, is
+ * sampled, too. */
+void allocations_mapped(struct allocations *l, uint64_t address);
+/* The same of all that it has mapped, at a sample of it. */
+void allocations_look(struct allocations *l);
 
 /* A block that was picked or ends, and what ends a process; others are ignored. */
 void allocations_record(struct allocations *l, const struct record *r);

@@ -13,6 +13,7 @@
 #include "src/profiler/runtimes.h"
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
+#include "symbolize/alloc-place.h"
 #include "unwind/unwind.h"
 #include "util/array.h"
 #include "util/log.h"
@@ -28,6 +29,8 @@ struct file_state {
 	uint32_t row, sent_generation;
 	uint32_t pid; /* of the process it was opened through */
 	bool tried, was_sent;
+	bool allocator_tried;		/* to find the next */
+	struct alloc_places *allocator; /* NULL: it has none of its own */
 	uint64_t again_window; /* last one in which it was opened for a symbolizer without it */
 };
 
@@ -154,6 +157,8 @@ uint32_t attribution_known_stack(struct attribution *a, const struct switch_stac
 /* The same with a frame between the entry and the reason; object PROFILE_NONE: there is none. */
 uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
 				   uint32_t object);
+/* What hangs on the file of a mapping of a->process, opened at first sight; NULL without memory. */
+struct file_state *attribution_open_file(struct attribution *a, struct host_mapping *m);
 /* The module row of an executable mapping of a->process, and what its addresses have more than
  * those of the file. false: there is none, or it is no file's. */
 bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,

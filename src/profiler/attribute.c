@@ -30,8 +30,10 @@ static void free_file_user(void *ctx, struct host_file *file)
 {
 	struct file_state *s = file->user;
 
-	if (s)
+	if (s) {
 		unwind_module_free(s->module);
+		free(s->allocator);
+	}
 	free(s);
 	file->user = NULL;
 }
@@ -594,7 +596,7 @@ static void look_for_library(struct attribution *a, struct host_process *p)
 		return;
 	s->library_window = a->window;
 	s->n_library_mappings = p->n_mappings;
-	allocations_look(a->allocations, p);
+	allocations_look(a->allocations);
 }
 
 static bool on_sample(struct attribution *a, const struct record *r)
@@ -638,13 +640,15 @@ void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns)
 {
 	struct host_process *p = host_process_get(a->host, pid, pid, time_ns);
 
-	if (!p || !a->readers)
+	if (!p)
 		return;
 	a->process = p;
 	a->time_ns = time_ns;
 	/* No code is there: all mappings are read. */
 	(void)host_mapping_find(a->host, p, 0, time_ns);
-	attribution_look_for_interpreter(a);
+	look_for_library(a, p);
+	if (a->readers)
+		attribution_look_for_interpreter(a);
 }
 
 static void on_mmap(struct attribution *a, const struct record *r)
@@ -658,9 +662,11 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
 		     is_key ? &key : NULL, r->mmap.path, r->time_ns);
-	if (a->allocations && is_key && allocations_is_library(r->mmap.path))
-		allocations_mapped(a->allocations, r->pid, r->mmap.start,
-				   r->mmap.start + r->mmap.length, &key, r->mmap.path);
+	if (!a->allocations || !is_key || !allocations_may_matter(a->allocations, r->mmap.path))
+		return;
+	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
+	a->time_ns = r->time_ns;
+	allocations_mapped(a->allocations, r->mmap.start);
 }
 
 void attribution_begin(struct attribution *a)

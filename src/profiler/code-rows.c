@@ -78,7 +78,7 @@ static bool is_wanted_again(const struct attribution *a, const struct host_file 
 }
 
 /* The first time a file is walked through: opened by the broker, its headers read. */
-static struct file_state *open_file(struct attribution *a, struct host_mapping *m)
+struct file_state *attribution_open_file(struct attribution *a, struct host_mapping *m)
 {
 	struct file_state *s = m->file->user;
 	int fd, r;
@@ -275,7 +275,7 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 		break;
 	}
 
-	s = open_file(a, m);
+	s = attribution_open_file(a, m);
 	if (!s)
 		return false;
 	ret->module = s->module;
@@ -352,7 +352,7 @@ static struct host_mapping *find_file(const struct host_process *p, int (*rank_o
 static struct process_runtime *find_runtime(struct attribution *a)
 {
 	struct host_mapping *m = find_file(a->process, runtimes_rank);
-	const struct file_state *file = m ? open_file(a, m) : NULL;
+	const struct file_state *file = m ? attribution_open_file(a, m) : NULL;
 
 	if (!file || !file->module)
 		return NULL;
@@ -385,7 +385,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 	s->n_interpreter_mappings = a->process->n_mappings;
 	m = find_file(a->process, readers_rank);
 	/* The broker has found then that its filesystem keeps nobody waiting. */
-	file = m ? open_file(a, m) : NULL;
+	file = m ? attribution_open_file(a, m) : NULL;
 	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libprofiler.a
 libprofiler_a_SOURCES = \
 	src/profiler/allocations.c src/profiler/allocations.h \
+	src/profiler/allocators.c src/profiler/allocators.h \
 	src/profiler/attribute.c src/profiler/attribute.h \
 	src/profiler/attribute-files.c \
 	src/profiler/attribute-internal.h \

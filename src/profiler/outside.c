@@ -50,16 +50,16 @@ static int open_cgroup(void *ctx, uint32_t tid)
 }
 
 /* What is asked of a mapping's file. */
-static void set_file(struct message *m, uint32_t pid, uint64_t start, uint64_t end,
+static void set_file(struct mapped_file_name *f, uint32_t pid, uint64_t start, uint64_t end,
 		     const struct host_file_key *key, const char *path)
 {
-	m->ask_file.pid = pid;
-	m->ask_file.start = start;
-	m->ask_file.end = end;
-	m->ask_file.major = key->major;
-	m->ask_file.minor = key->minor;
-	m->ask_file.inode = key->inode;
-	message_set_text(m->ask_file.path, sizeof(m->ask_file.path), path);
+	f->pid = pid;
+	f->start = start;
+	f->end = end;
+	f->major = key->major;
+	f->minor = key->minor;
+	f->inode = key->inode;
+	message_set_text(f->path, sizeof(f->path), path);
 }
 
 static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
@@ -67,7 +67,7 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 {
 	struct message m = {.type = MESSAGE_ASK_FILE};
 
-	set_file(&m, pid, start, end, key, path);
+	set_file(&m.ask_file, pid, start, end, key, path);
 	m.ask_file.alternate_pid = alternate_pid;
 	return ask_descriptor(ctx, &m);
 }
@@ -180,7 +180,21 @@ int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t
 {
 	struct message m = {.type = MESSAGE_ASK_COPY};
 
-	set_file(&m, pid, start, end, key, path);
+	set_file(&m.ask_file, pid, start, end, key, path);
+	return ask_values(ask, &m);
+}
+
+int outside_allocator(struct ask *ask, uint32_t pid, const struct host_mapping *mapping,
+		      const struct alloc_places *places)
+{
+	struct message m = {.type = MESSAGE_ASK_ALLOCATOR};
+
+	set_file(&m.ask_allocator.file, pid, mapping->start, mapping->end, &mapping->file->key,
+		 mapping->file->path);
+	m.ask_allocator.n_picked = places->n_picked;
+	for (uint32_t i = 0; i < places->n_picked; i++)
+		m.ask_allocator.picked[i] = places->picked[i];
+	m.ask_allocator.ended = places->ended;
 	return ask_values(ask, &m);
 }
 

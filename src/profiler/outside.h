@@ -6,6 +6,7 @@
 
 #include "src/host/host.h"
 #include "src/process/ask.h"
+#include "symbolize/alloc-place.h"
 
 /* Answers through ask, which is borrowed for the source's life. records_are_monotonic: record
  * times are of CLOCK_MONOTONIC. */
@@ -31,3 +32,6 @@ int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address);
  * 0 or -errno. */
 int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t end,
 			 const struct host_file_key *key, const char *path);
+/* A runtime's own allocator is in the file that is mapped there: the same. 0 or -errno. */
+int outside_allocator(struct ask *ask, uint32_t pid, const struct host_mapping *mapping,
+		      const struct alloc_places *places);
