@@ -2,7 +2,8 @@
 /*
  * A capture begins when the interpreters that run already are known and have their readers. Else
  * the frames of its first quarter of a second would be missing: the profiler learns of a process by
- * its samples, and then readers have to start.
+ * its samples, and then readers have to start. The same of runtimes with allocators of their own,
+ * which have to get their probes.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -15,10 +16,20 @@
 #include "util/loop.h"
 
 #define LOOK_NS	    (5 * NSEC_PER_MSEC)
+#define MAX_LOOKS   4096
 #define MAX_WAIT_NS (500 * NSEC_PER_MSEC)
 
+static bool is_sampling_allocations(const struct broker *b)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_PICKED)
+			return true;
+	}
+	return false;
+}
+
 /* Programs that are worth a look, which the profiler takes then. */
-static bool is_likely(pid_t pid)
+static bool is_likely(const struct broker *b, pid_t pid)
 {
 	static const char python[] = "python3";
 	char path[64], target[4096];
@@ -31,6 +42,9 @@ static bool is_likely(pid_t pid)
 		return false;
 	target[n] = '\0';
 	name = strrchr(target, '/');
+	/* Any may have an allocator of its own. */
+	if (name && is_sampling_allocations(b))
+		return true;
 	return name && strncmp(name + 1, python, sizeof(python) - 1) == 0;
 }
 
@@ -44,14 +58,15 @@ static void send_look(struct broker *b, pid_t pid)
 
 static uint32_t look_at_host(struct broker *b)
 {
+	uint32_t max = is_sampling_allocations(b) ? MAX_LOOKS : READERS_MAX_CLIENTS;
 	DIR *d = opendir("/proc");
 	const struct dirent *entry;
 	uint32_t n = 0;
 
-	while (d && n < READERS_MAX_CLIENTS && (entry = readdir(d))) {
+	while (d && n < max && (entry = readdir(d))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || !is_likely(pid))
+		if (pid <= 0 || !is_likely(b, pid))
 			continue;
 		send_look(b, pid);
 		n++;
@@ -113,8 +128,10 @@ void broker_has_looked(struct broker *b)
 
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b))
 {
-	if (!b->options.capture || b->options.input_path || !b->options.config->interpreters ||
-	    b->events[0].sample.period || look_at_all(b) == 0)
+	bool interpreters = b->options.config->interpreters && b->events[0].sample.period == 0;
+
+	if (!b->options.capture || b->options.input_path ||
+	    (!interpreters && !is_sampling_allocations(b)) || look_at_all(b) == 0)
 		return false;
 	b->foresight.timer = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
 	if (b->foresight.timer < 0)
