@@ -23,9 +23,7 @@ struct chain {
 	/* Of the data stack: p->window has n_window bytes that were at `window`. */
 	uint64_t chunk, window, n_window;
 	uint32_t n_chunks;
-	/* Of the search for a loop: an address that was met, and how far it is away. */
-	uint64_t met;
-	uint32_t since, power;
+	struct chain_loop loop;
 };
 
 /* What is read of a frame. */
@@ -136,19 +134,6 @@ static bool put(struct chain *c, const struct python_frame *f)
 	return true;
 }
 
-/* Brent's: of addresses that repeat, one that is kept while steps double is met again. */
-static bool is_loop(struct chain *c, uint64_t at)
-{
-	if (at == c->met)
-		return true;
-	if (c->since++ == c->power) {
-		c->power *= 2;
-		c->since = 0;
-		c->met = at;
-	}
-	return false;
-}
-
 static enum chain_result follow(struct chain *c, uint64_t at)
 {
 	struct python_frame f;
@@ -157,7 +142,7 @@ static enum chain_result follow(struct chain *c, uint64_t at)
 	for (int i = 0; at && i < 2 * CHAIN_MAX_FRAMES; i++) {
 		if (c->n == c->max)
 			return CHAIN_CUT;
-		if (is_loop(c, at))
+		if (chain_is_loop(&c->loop, at))
 			return CHAIN_UNPROVEN;
 		if (!read_frame(c, at, &f))
 			return CHAIN_UNPROVEN;
@@ -193,7 +178,8 @@ static bool first_frame(struct cpython *p, const struct python_state *s, uint64_
 enum chain_result cpython_walk_state(struct cpython *p, const struct python_state *s,
 				     struct chained_frame *frames, size_t max, size_t *n)
 {
-	struct chain c = {.p = p, .frames = frames, .max = max, .n = *n, .first = *n, .power = 16};
+	struct chain c = {
+		.p = p, .frames = frames, .max = max, .n = *n, .first = *n, .loop = {.power = 16}};
 	enum chain_result r;
 	uint64_t at;
 

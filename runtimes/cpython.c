@@ -208,18 +208,18 @@ static enum chain_result walk(struct cpython *p, uint32_t tid, struct chained_fr
 	return r != CHAIN_WHOLE && r != CHAIN_CUT && cpython_is_spent(p) ? CHAIN_SPENT : r;
 }
 
-enum chain_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
+enum chain_result cpython_walk(struct cpython *p, const struct chained_thread *thread,
 			       struct chained_frame *frames, size_t max, size_t *ret_n)
 {
 	uint32_t reads = p->memory.reads_left;
 	uint64_t bytes = p->memory.bytes_left;
 	enum chain_result r;
 
-	p->thread_pointer = thread_pointer;
+	p->thread_pointer = thread->pointer;
 	*ret_n = 0;
 	p->walk++;
 	p->strict -= p->strict > 0;
-	r = walk(p, tid, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES, ret_n);
+	r = walk(p, thread->tid, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES, ret_n);
 	p->stats.walks++;
 	p->stats.results[r]++;
 	p->stats.reads += reads - p->memory.reads_left;

@@ -50,9 +50,8 @@ const char *cpython_text(const struct cpython *p, strid id);
 void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes);
 /*
  * The frames of a thread, innermost first, at most max of them (and CHAIN_MAX_FRAMES), *ret_n.
- * tid: in the process's own pid namespace. thread_pointer: the thread's, 0: unknown.
  */
-enum chain_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
+enum chain_result cpython_walk(struct cpython *p, const struct chained_thread *thread,
 			       struct chained_frame *frames, size_t max, size_t *ret_n);
 
 /*

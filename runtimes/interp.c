@@ -14,8 +14,8 @@ struct interp_type {
 	const char *(*release)(const void *own);
 	bool (*is_tried)(const void *own);
 	void (*begin)(void *own, uint32_t reads, uint64_t bytes);
-	enum chain_result (*walk)(void *own, uint32_t tid, struct chained_frame *frames, size_t max,
-				  size_t *ret_n);
+	enum chain_result (*walk)(void *own, const struct chained_thread *thread,
+				  struct chained_frame *frames, size_t max, size_t *ret_n);
 	const char *(*text)(const void *own, strid id);
 	bool (*eval_range)(const void *own, size_t i, uint64_t *ret_start, uint64_t *ret_end);
 	void (*explain)(const void *own, FILE *out);
@@ -49,10 +49,10 @@ struct interp_type {
 	{                                                                                          \
 		x##_begin(own, reads, bytes);                                                      \
 	}                                                                                          \
-	static enum chain_result walk_##x(void *own, uint32_t tid, struct chained_frame *frames,   \
-					  size_t max, size_t *ret_n)                               \
+	static enum chain_result walk_##x(void *own, const struct chained_thread *thread,          \
+					  struct chained_frame *frames, size_t max, size_t *ret_n) \
 	{                                                                                          \
-		return x##_walk(own, tid, 0, frames, max, ret_n);                                  \
+		return x##_walk(own, thread, frames, max, ret_n);                                  \
 	}                                                                                          \
 	static const char *text_##x(const void *own, strid id)                                     \
 	{                                                                                          \
@@ -145,10 +145,10 @@ void interp_begin(struct interp *p, uint32_t reads, uint64_t bytes)
 	p->type->begin(p->own, reads, bytes);
 }
 
-enum chain_result interp_walk(struct interp *p, uint32_t tid, struct chained_frame *frames,
-			      size_t max, size_t *ret_n)
+enum chain_result interp_walk(struct interp *p, const struct chained_thread *thread,
+			      struct chained_frame *frames, size_t max, size_t *ret_n)
 {
-	return p->type->walk(p->own, tid, frames, max, ret_n);
+	return p->type->walk(p->own, thread, frames, max, ret_n);
 }
 
 const char *interp_text(const struct interp *p, strid id)

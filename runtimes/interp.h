@@ -32,10 +32,9 @@ bool interp_is_tried(const struct interp *p);
 
 /* Before each walk: its budget, in reads and bytes. */
 void interp_begin(struct interp *p, uint32_t reads, uint64_t bytes);
-/* The frames of a thread, innermost first, at most max of them (and CHAIN_MAX_FRAMES), *ret_n.
- * tid: in the process's own pid namespace. */
-enum chain_result interp_walk(struct interp *p, uint32_t tid, struct chained_frame *frames,
-			      size_t max, size_t *ret_n);
+/* The frames of a thread, innermost first, at most max of them (and CHAIN_MAX_FRAMES), *ret_n. */
+enum chain_result interp_walk(struct interp *p, const struct chained_thread *thread,
+			      struct chained_frame *frames, size_t max, size_t *ret_n);
 /* A frame's text, valid until the next walk. */
 const char *interp_text(const struct interp *p, strid id);
 /* Range i of the code of the evaluation function, [start, end); false: there are not that many. */

@@ -254,18 +254,22 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		 struct frame_record_stack *ret)
 {
 	struct clients *c = client->all;
-	uint32_t tid = own_tid(client, sample->tid);
+	const struct chained_thread thread = {
+		.tid = own_tid(client, sample->tid),
+		.n_registers = sample->n_registers,
+		.registers = sample->registers,
+	};
 	size_t n = 0;
 
 	ret->n = 0;
 	ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
-	if (!tid || client->hopeless)
+	if (!thread.tid || client->hopeless)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
 		c->sample = sample;
 		interp_begin(client->interp, MAX_READS, MAX_BYTES);
-		ret->result = results[interp_walk(client->interp, tid, c->frames,
+		ret->result = results[interp_walk(client->interp, &thread, c->frames,
 						  FRAME_RECORD_MAX_FRAMES, &n)];
 		c->sample = NULL;
 	}

@@ -35,9 +35,11 @@ void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_
 /* All that was told through a teller before is to be told again. */
 void clients_forget_told(struct clients *c);
 
-/* What was sampled: a thread, and the copy of its native stack from `start` on; n_stack 0: none. */
+/* What was sampled: a thread, its registers in any order, and the copy of its native stack from
+ * `start` on; n_stack 0: none. */
 struct client_sample {
-	uint32_t tid;
+	uint32_t tid, n_registers;
+	const uint64_t *registers;
 	uint64_t start, n_stack;
 	const uint8_t *stack;
 };

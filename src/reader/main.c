@@ -18,6 +18,7 @@
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "src/sample/peek.h"
+#include "src/sample/sample.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -87,8 +88,13 @@ static bool read_client(struct reader_role *r, struct reader_client *client, uin
 	struct client_sample sample = {.tid = tid};
 	struct record record;
 
-	if (peek_record(r->peek, &record))
+	if (peek_record(r->peek, &record)) {
 		sample.stack = peek_stack(r->peek, &record, &sample.start, &sample.n_stack);
+		sample.registers = record.sample.user_regs;
+		sample.n_registers = record.sample.user_regs
+					     ? (uint32_t)__builtin_popcountll(sample_user_regs)
+					     : 0;
+	}
 	client_read_context(client, &sample, &r->context);
 	client_read(client, &sample, r->teller, &r->stack);
 	return peek_is_there(r->peek);

@@ -162,11 +162,12 @@ static const char *why_chain_ended(enum chain_result result)
 static void show_chain(struct interp *p, uint32_t tid, FILE *out)
 {
 	static struct chained_frame frames[CHAIN_MAX_FRAMES];
+	const struct chained_thread thread = {.tid = tid};
 	enum chain_result result;
 	size_t n;
 
 	interp_begin(p, MAX_READS, MAX_BYTES);
-	result = interp_walk(p, tid, frames, CHAIN_MAX_FRAMES, &n);
+	result = interp_walk(p, &thread, frames, CHAIN_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++) {
 		const char *file = interp_text(p, frames[i].file);
 

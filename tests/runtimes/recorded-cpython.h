@@ -23,10 +23,11 @@ static inline enum chain_result recorded_walk_python(struct cpython *p,
 {
 	static struct chained_frame frames[CHAIN_MAX_FRAMES];
 	enum chain_result result;
+	const struct chained_thread thread = {.tid = (uint32_t)w->r[RECORDED_TID]};
 	size_t n;
 
 	cpython_begin(p, 4000, 1 << 20);
-	result = cpython_walk(p, (uint32_t)w->r[RECORDED_TID], 0, frames, CHAIN_MAX_FRAMES, &n);
+	result = cpython_walk(p, &thread, frames, CHAIN_MAX_FRAMES, &n);
 	for (size_t i = 0; i < n; i++)
 		(void)fprintf(out, "  %s (%s:%u, from %u)%s\n", cpython_text(p, frames[i].function),
 			      cpython_text(p, frames[i].file), frames[i].line, frames[i].start_line,

@@ -66,11 +66,18 @@ static char *walk_all(void)
 	return text;
 }
 
+static const struct chained_thread unknown_thread = {.tid = 999999};
+
+static uint32_t first_tid(void)
+{
+	return (uint32_t)recorded.samples[0].r[RECORDED_TID];
+}
+
 /* The first thread's frames. */
 static enum chain_result walk_first(uint32_t reads)
 {
 	cpython_begin(python, reads, 1 << 20);
-	return cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0, frames,
+	return cpython_walk(python, &(const struct chained_thread){.tid = first_tid()}, frames,
 			    CHAIN_MAX_FRAMES, &n_frames);
 }
 
@@ -222,7 +229,7 @@ static void test_unknown_thread(void)
 		for (int i = 0; i < 3; i++) {
 			reads = cpython_stats(python)->reads;
 			cpython_begin(python, 1000, 1 << 20);
-			CHECK_INT(cpython_walk(python, 999999, 0, frames, 8, &n_frames), ==,
+			CHECK_INT(cpython_walk(python, &unknown_thread, frames, 8, &n_frames), ==,
 				  CHAIN_NO_THREAD);
 			CHECK_INT(n_frames, ==, 0);
 		}
@@ -246,7 +253,7 @@ static void test_budget(void)
 		}
 		CHECK(cut);
 		cpython_begin(python, 1000, 1 << 20);
-		CHECK_INT(cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0,
+		CHECK_INT(cpython_walk(python, &(const struct chained_thread){.tid = first_tid()},
 				       frames, 5, &n_frames),
 			  ==, CHAIN_CUT);
 		CHECK_INT(n_frames, ==, 5);
@@ -390,7 +397,7 @@ static void test_endless_threads(void)
 			enum chain_result r;
 
 			cpython_begin(python, 500, 1 << 20);
-			r = cpython_walk(python, 999999, 0, frames, 8, &n_frames);
+			r = cpython_walk(python, &unknown_thread, frames, 8, &n_frames);
 			CHECK(r == CHAIN_SPENT || r == CHAIN_NO_THREAD);
 		}
 		close_version();
