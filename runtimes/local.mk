@@ -30,6 +30,13 @@ RUNTIMES_SOURCES = \
 	runtimes/interp.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
+	runtimes/php-function.c \
+	runtimes/php-internal.h \
+	runtimes/php-tables.c \
+	runtimes/php-tables.h \
+	runtimes/php-walk.c \
+	runtimes/php.c \
+	runtimes/php.h \
 	runtimes/stack.h \
 	runtimes/stepper.c \
 	runtimes/stepper.h \

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * At the end of each request functions are freed and their memory is used for others, which often
+ * lie where those of the request before did. So what is remembered of one is compared with all that
+ * its name came from before it is used, once in each walk: its head, and the heads of the strings,
+ * which have their hash.
+ */
+#include "runtimes/php-internal.h"
+#include "util/array.h"
+
+enum {
+	INTERNAL = 1,	      /* kinds of functions: written in C, */
+	USER = 2,	      /* in PHP, */
+	EVAL = 4,	      /* a text that is evaluated */
+	MAX_CHARACTERS = 512, /* of a name, or of a path: its end */
+	MAX_OPCODES = 1 << 24,
+	INCLUDE_OR_EVAL = 73,
+};
+#define MAX_STRING (UINT64_C(1) << 40)
+
+/* ---- Strings ---- */
+
+static bool read_string(struct php *p, const struct php_string *s, bool its_end, strid *ret)
+{
+	uint64_t data = s->at + (uint64_t)p->tables.value[PHP_STRING_BYTES], n = s->length;
+	char text[MAX_CHARACTERS + 1] = "";
+
+	if (n > MAX_CHARACTERS) {
+		data += its_end ? n - MAX_CHARACTERS : 0;
+		n = MAX_CHARACTERS;
+	}
+	if (!memory_read(&p->memory, data, text, n))
+		return false;
+	/* Behind a 0 the names of classes without one have where they are. */
+	*ret = strtab_put_n(&p->texts, text, strlen(text));
+	return true;
+}
+
+/* its_end: of a long one. false: it is no string. */
+static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
+{
+	struct php_string *s = &p->strings[hash_combine(at, its_end) % PHP_N_TEXTS];
+	uint8_t head[PHP_STRING_HEAD + 8];
+	struct php_string now = {.at = at, .walk = p->walk};
+
+	if (at == 0 || at % 8 != 0)
+		return false;
+	if (s->at != at || s->walk != p->walk) {
+		if (!memory_read(&p->memory, at, head, sizeof(head)))
+			return false;
+		now.hash = php_u64(head, p->tables.value[PHP_STRING_HASH]);
+		now.length = php_u64(head, p->tables.value[PHP_STRING_LENGTH]);
+		now.first = php_u64(head, p->tables.value[PHP_STRING_BYTES]);
+		now.text = s->text;
+		if (now.length > MAX_STRING ||
+		    ((s->at != at || s->hash != now.hash || s->length != now.length ||
+		      s->first != now.first) &&
+		     !read_string(p, &now, its_end, &now.text)))
+			return false;
+		*s = now;
+	}
+	*ret = s->text;
+	return true;
+}
+
+/* ---- Functions ---- */
+
+static uint64_t field(const struct php *p, const uint8_t *head, enum php_value v)
+{
+	return php_u64(head, p->tables.value[v]);
+}
+
+/* The name of the class at that address. */
+static bool find_class(struct php *p, uint64_t at, strid *ret)
+{
+	return at % 8 == 0 &&
+	       find_string(p,
+			   memory_u64(&p->memory, at + (uint64_t)p->tables.value[PHP_CLASS_NAME]),
+			   false, ret);
+}
+
+static strid put_name(struct php *p, strid class, strid name)
+{
+	char text[2 * MAX_CHARACTERS + 4];
+
+	if (class == STRID_EMPTY)
+		return name;
+	(void)snprintf(text, sizeof(text), "%s::%s", strtab_get(&p->texts, class),
+		       strtab_get(&p->texts, name));
+	return strtab_put(&p->texts, text);
+}
+
+/* Where its instructions are, and its file. */
+static bool read_code(struct php *p, const uint8_t *head, struct php_function *ret)
+{
+	ret->opcodes = field(p, head, PHP_FUNCTION_OPCODES);
+	ret->n_opcodes = php_u32(head, p->tables.value[PHP_FUNCTION_N_OPCODES]);
+	ret->start_line = php_u32(head, p->tables.value[PHP_FUNCTION_FIRST_LINE]);
+	return ret->opcodes != 0 && ret->opcodes % 8 == 0 && ret->n_opcodes <= MAX_OPCODES &&
+	       ret->start_line <= INT32_MAX &&
+	       find_string(p, field(p, head, PHP_FUNCTION_FILE), true, &ret->file);
+}
+
+const struct php_function *php_find_function(struct php *p, uint64_t at)
+{
+	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS];
+	struct php_function now = {.at = at, .walk = p->walk};
+	uint8_t head[PHP_FUNCTION_BYTES], type;
+	uint64_t name_at, class_at;
+	strid name = STRID_EMPTY, class = STRID_EMPTY;
+
+	if (at && f->at == at && f->walk == p->walk)
+		return f;
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, sizeof(head)))
+		return NULL;
+	type = head[p->tables.value[PHP_FUNCTION_TYPE]];
+	name_at = field(p, head, PHP_FUNCTION_NAME);
+	class_at = field(p, head, PHP_FUNCTION_CLASS);
+	if ((type != INTERNAL && type != USER && type != EVAL) ||
+	    (name_at && !find_string(p, name_at, false, &name)) ||
+	    (name_at && class_at && !find_class(p, class_at, &class)) ||
+	    (type != INTERNAL && !read_code(p, head, &now)))
+		return NULL;
+	now.is_user = type != INTERNAL;
+	now.is_code = now.is_user && !name_at;
+	now.identity = hash_combine(hash_combine(now.opcodes, now.n_opcodes),
+				    hash_combine(now.start_line, now.file));
+	now.identity = hash_combine(now.identity, hash_combine(hash_combine(name, class), type));
+	if (f->at != at || f->identity != now.identity) {
+		p->stats.stale += f->at == at;
+		p->stats.learned++;
+		now.name = put_name(p, class, name);
+		*f = now;
+	}
+	f->walk = p->walk;
+	return f;
+}
+
+/* ---- Instructions ---- */
+
+bool php_has_opcode(const struct php_function *f, uint64_t at)
+{
+	return at >= f->opcodes && (at - f->opcodes) % PHP_OPCODE_BYTES == 0 &&
+	       (at - f->opcodes) / PHP_OPCODE_BYTES < f->n_opcodes;
+}
+
+bool php_find_line(struct php *p, const struct php_function *f, uint64_t at, struct php_line *ret)
+{
+	struct php_line *l = &p->lines[hash_u64(at) % PHP_N_LINES];
+	uint8_t bytes[PHP_OPCODE_BYTES];
+
+	if (l->at != at || l->identity != f->identity) {
+		if (!memory_read(&p->memory, at, bytes, sizeof(bytes)))
+			return false;
+		*l = (struct php_line){
+			.at = at,
+			.identity = f->identity,
+			.line = php_u32(bytes, p->tables.value[PHP_OPCODE_LINE]),
+			.kind = php_u32(bytes, p->tables.value[PHP_OPCODE_KIND]),
+			.opcode = bytes[p->tables.value[PHP_OPCODE_NUMBER]],
+		};
+		if (l->line > INT32_MAX)
+			l->line = 0;
+	}
+	*ret = *l;
+	return true;
+}
+
+strid php_code_name(struct php *p, const struct php_line *caller)
+{
+	static const struct {
+		uint32_t kind;
+		const char *name;
+	} names[] = {
+		{1, "eval"},	{2, "include"},	      {4, "include_once"},
+		{8, "require"}, {16, "require_once"},
+	};
+
+	for (size_t i = 0; caller->opcode == INCLUDE_OR_EVAL && i < sizeof(names) / sizeof(*names);
+	     i++) {
+		if (caller->kind == names[i].kind)
+			return strtab_put(&p->texts, names[i].name);
+	}
+	return strtab_put(&p->texts, "{main}");
+}
