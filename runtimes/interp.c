@@ -4,6 +4,7 @@
 
 #include "runtimes/cpython.h"
 #include "runtimes/interp.h"
+#include "runtimes/php.h"
 
 /* What each of them has; `own` is its struct. */
 struct interp_type {
@@ -75,9 +76,11 @@ struct interp_type {
 	}
 
 TYPE_FUNCTIONS(cpython)
+TYPE_FUNCTIONS(php)
 
 static const struct interp_type types[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = TYPE("CPython", cpython),
+	[INTERP_PHP] = TYPE("PHP", php),
 };
 
 struct interp {

@@ -319,11 +319,38 @@ struct placing {
 	uint64_t *functions;
 	uint32_t next; /* of the stack's frames */
 	size_t from;   /* the native frame behind the last evaluation */
+	bool strict;   /* what the copy of the stack lacks proves nothing */
 };
 
+/* What holds for the stacks of each interpreter. */
+static const struct proof_rules {
+	enum profile_runtime runtime;
+	/* The evaluation saves the register that has its caller's frame, and not what is between. */
+	bool callee_saves;
+	/* The chain gets a frame a moment before its native call begins, and loses it a moment
+	 * before that ends. */
+	bool changes_early;
+	/* Which thread the chain is of is not known. */
+	bool is_anyones;
+} rules_of[INTERP_N_KINDS] = {
+	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
+	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true},
+};
+
+/* 0: it is of a function that is not evaluated. */
 static uint64_t address_of(const struct frame_record_frame *f)
 {
 	return f->address & ~UINT64_C(1);
+}
+
+/* Of the next frame that is evaluated; 0: there is none. */
+static uint64_t next_address(const struct placing *p)
+{
+	for (uint32_t i = p->next; i < p->stack->n; i++) {
+		if (address_of(&p->stack->frames[i]))
+			return address_of(&p->stack->frames[i]);
+	}
+	return 0;
 }
 
 static bool is_evaluation(const struct placing *p, size_t i)
@@ -372,13 +399,16 @@ static bool is_on_stack(const struct placing *p, uint64_t low, uint64_t high, ui
 static bool is_proven(const struct placing *p, size_t i)
 {
 	const struct unwind_frame *frames = p->sample->frames;
-	uint64_t value = address_of(&p->stack->frames[p->next]);
+	uint64_t value = next_address(p);
 	uint64_t high = i + 1 < p->sample->n ? frames[i + 1].sp : UINT64_MAX;
+	size_t from = p->from - (p->from > 0 && rules_of[p->interpreter->kind].callee_saves);
 	bool all;
 
+	if (!value)
+		return false;
 	if (p->from == 0 && is_in_registers(p->sample->record, value))
 		return true;
-	return is_on_stack(p, frames[p->from].sp, high, value, &all) || !all;
+	return is_on_stack(p, frames[from].sp, high, value, &all) || (!all && !p->strict);
 }
 
 static void place_call(struct placing *p, uint64_t sp)
@@ -391,12 +421,11 @@ static void place_call(struct placing *p, uint64_t sp)
 	}
 }
 
-/* Whether the native stack has these frames, and no others. */
-static enum frame_source_answer place(struct placing *p)
+/* Each native call of the evaluation, behind the first n_skip of them, has its frames. */
+static bool place_calls(struct placing *p, uint32_t n_skip)
 {
 	const struct frame_source_sample *s = p->sample;
 
-	memset(p->functions, 0, MAX_NATIVE * sizeof(*p->functions));
 	for (size_t i = 0; i < s->n; i++) {
 		if (!is_evaluation(p, i))
 			continue;
@@ -404,14 +433,30 @@ static enum frame_source_answer place(struct placing *p)
 			p->functions[i] = p->interpreter->ranges[0].start;
 		if (s->frames[i].sp == 0)
 			break;
+		if (n_skip > 0) {
+			n_skip--;
+			continue;
+		}
 		if (p->next == p->stack->n || !is_proven(p, i))
-			return FRAME_SOURCE_UNPROVEN;
+			return false;
 		place_call(p, s->frames[i].sp);
 		p->from = i + 1;
+		p->strict = false;
 	}
+	return true;
+}
+
+/* Whether the native stack has these frames, and no others. */
+static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
+{
+	memset(p->functions, 0, MAX_NATIVE * sizeof(*p->functions));
+	if (!place_calls(p, n_skip))
+		return FRAME_SOURCE_UNPROVEN;
 	if (p->from == 0 && p->stack->n == 0)
 		return FRAME_SOURCE_NONE;
-	if (p->from == 0 || (s->whole && p->next < p->stack->n))
+	if (p->from == 0 && p->sample->whole && rules_of[p->interpreter->kind].is_anyones)
+		return FRAME_SOURCE_NONE;
+	if (p->from == 0 || (p->sample->whole && next_address(p)))
 		return FRAME_SOURCE_UNPROVEN;
 	/* The native stack was not followed that far. */
 	while (p->next < p->stack->n)
@@ -419,9 +464,35 @@ static enum frame_source_answer place(struct placing *p)
 	return FRAME_SOURCE_READY;
 }
 
-static const enum profile_runtime runtimes_of[INTERP_N_KINDS] = {
-	[INTERP_CPYTHON] = PROFILE_RUNTIME_CPYTHON,
-};
+/*
+ * The innermost native call is about to begin, and the chain has its frame; or it has just begun,
+ * or is about to end, and the chain has none. All others must be as they should.
+ */
+static enum frame_source_answer place_change(struct placing *p)
+{
+	const struct placing start = *p;
+
+	p->strict = true;
+	if (p->stack->n > 1 && (p->stack->frames[0].address & 1)) {
+		p->frames[p->next++].sp = p->sample->frames[0].sp;
+		if (place(p, 0) == FRAME_SOURCE_READY)
+			return FRAME_SOURCE_READY;
+		*p = start;
+		p->strict = true;
+	}
+	return place(p, 1);
+}
+
+static enum frame_source_answer place_all(struct placing *p)
+{
+	const struct placing start = *p;
+	enum frame_source_answer answer = place(p, 0);
+
+	if (answer != FRAME_SOURCE_UNPROVEN || !rules_of[p->interpreter->kind].changes_early)
+		return answer;
+	*p = start;
+	return place_change(p);
+}
 
 static void name(const struct reader_of_cpu *c, const struct interpreter *its,
 		 const struct frame_record_stack *s, struct runtime_frame *ret)
@@ -430,7 +501,7 @@ static void name(const struct reader_of_cpu *c, const struct interpreter *its,
 		const struct frame_record_frame *f = &s->frames[i];
 
 		ret[i] = (struct runtime_frame){
-			.runtime = runtimes_of[its->kind],
+			.runtime = rules_of[its->kind].runtime,
 			.function = strtab_get(&c->texts, f->function),
 			.file = strtab_get(&c->texts, f->file),
 			.line = f->line,
@@ -462,7 +533,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	if (p.stack->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
 	name(c, i, p.stack, r->frames);
-	answer = place(&p);
+	answer = place_all(&p);
 	*ret = (struct runtime_frames){
 		.items = r->frames,
 		.n = p.stack->n,
