@@ -31,7 +31,7 @@ static bool is_sampling_allocations(const struct broker *b)
 /* Programs that are worth a look, which the profiler takes then. */
 static bool is_likely(const struct broker *b, pid_t pid)
 {
-	static const char python[] = "python3";
+	static const char *const names[] = {"python3", "php", "ruby"};
 	char path[64], target[4096];
 	const char *name;
 	ssize_t n;
@@ -45,7 +45,11 @@ static bool is_likely(const struct broker *b, pid_t pid)
 	/* Any may have an allocator of its own. */
 	if (name && is_sampling_allocations(b))
 		return true;
-	return name && strncmp(name + 1, python, sizeof(python) - 1) == 0;
+	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
+		if (strncmp(name + 1, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void send_look(struct broker *b, pid_t pid)

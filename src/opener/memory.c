@@ -33,6 +33,42 @@ static bool is(const char *name, size_t n, const char *wanted)
 	return n == strlen(wanted) && memcmp(name, wanted, n) == 0;
 }
 
+static size_t skip(const char *name, size_t n, size_t at, const char *set)
+{
+	while (at < n && strchr(set, name[at]))
+		at++;
+	return at;
+}
+
+static bool begins(const char *name, size_t n, const char *prefix)
+{
+	return n >= strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* "php", "ruby3.1", "php-fpm8.2", "php8.2-cgi". */
+static bool is_program(const char *name, size_t n, const char *prefix)
+{
+	size_t at = strlen(prefix);
+
+	if (!begins(name, n, prefix))
+		return false;
+	at = skip(name, n, at, "0123456789.");
+	if (begins(name + at, n - at, "-fpm") || begins(name + at, n - at, "-cgi"))
+		at += 4;
+	return skip(name, n, at, "0123456789.") == n;
+}
+
+/* "libphp8.2.so", "libruby-3.1.so.3.1.7". */
+static bool is_versioned_library(const char *name, size_t n, const char *prefix)
+{
+	size_t at = strlen(prefix);
+
+	if (!begins(name, n, prefix))
+		return false;
+	at = skip(name, n, at, "-0123456789.");
+	return at > 0 && name[at - 1] == '.' && begins(name + at - 1, n - at + 1, ".so");
+}
+
 int opener_rank_runtime(const char *path, size_t n)
 {
 	static const char deleted[] = " (deleted)", libnode[] = "libnode.so.";
@@ -46,11 +82,12 @@ int opener_rank_runtime(const char *path, size_t n)
 		return 0;
 	if (is(name, n, "libjvm.so"))
 		return 3;
-	if (is_python(name, n, "libpython3.", true) ||
+	if (is_python(name, n, "libpython3.", true) || is_versioned_library(name, n, "libphp") ||
+	    is_versioned_library(name, n, "libruby") ||
 	    (n > n_libnode && memcmp(name, libnode, n_libnode) == 0))
 		return 2;
 	return is_python(name, n, "python3.", false) || is(name, n, "node") ||
-	       is(name, n, "nodejs");
+	       is(name, n, "nodejs") || is_program(name, n, "php") || is_program(name, n, "ruby");
 }
 
 /* A line of maps: "START-END r-xp OFFSET DEVICE INODE   PATH", whose path may have been deleted. */

@@ -38,7 +38,8 @@ int opener_perf_map(uint32_t pid);
 /*
  * Whether a mapped file of that path, n bytes, is one of a runtime whose frames are found in
  * memory: 0, no; of several in one process the one with the highest rank. 3: HotSpot (libjvm.so);
- * 2: CPython (libpython3.N.so); 1: its program (python3.N), which may need that library.
+ * 2: a library with an interpreter (libpython3.N.so, libphp8.N.so, libruby-3.N.so); 1: a program,
+ * which may need that library (python3.N, php8.N, ruby).
  */
 int opener_rank_runtime(const char *path, size_t n);
 /*
