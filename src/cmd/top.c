@@ -92,6 +92,9 @@ static const struct option_spec option_table[] = {
 	{0, "sort", "KEY", "start sorted by self (the default) or total", OPT_SORT},
 	{0, "confidence", NULL, "start with the 95% interval of each share",
 	 OPTION_FLAG(struct top_run, screen.confidence)},
+	{0, "no-native-frames", NULL,
+	 "start without native functions of interpreters where theirs are known",
+	 OPTION_FLAG(struct top_run, screen.no_native)},
 	{'b', "batch", NULL, "print tables to standard output, without a terminal",
 	 OPTION_FLAG(struct top_run, screen.batch)},
 	{'n', "iterations", "N", "exit after N refreshes", OPT_ITERATIONS},
@@ -118,10 +121,9 @@ const struct command top_command = {
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
 	.epilog = "Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total,\n"
-		  "e next event, c 95% intervals of shares, / filter, space pause, enter the "
-		  "functions\n"
-		  "of a process or container, right and left open and close nodes of the tree, esc "
-		  "back,\n"
+		  "e next event, c 95% intervals of shares, i without native functions of\n"
+		  "interpreters, / filter, space pause, enter the functions of a process or\n"
+		  "container, right and left open and close nodes of the tree, esc back,\n"
 		  "? help, q quit.\n"
 		  "\n"
 		  "Examples:\n"

@@ -147,7 +147,7 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		(void)snprintf(what, sizeof(what), " of process %" PRIu32, v->pid);
 	else if (v->one_owner)
 		(void)snprintf(what, sizeof(what), " of %s", v->owner);
-	put_line(buf, columns, "%s%s%s%s%s%s  100%% = %s in %.1f s%s%s", top_view_name(v->kind),
+	put_line(buf, columns, "%s%s%s%s%s%s  100%% = %s in %.1f s%s%s%s", top_view_name(v->kind),
 		 what,
 		 v->kind == TOP_VIEW_TREE	 ? " by total"
 		 : v->kind != TOP_VIEW_FUNCTIONS ? ""
@@ -155,6 +155,7 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 						 : " by total",
 		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "",
 		 whole_text(whole, sizeof(whole), t), seconds_of(t), idle,
+		 v->no_native ? ", no native frames" : "",
 		 t->n_refused ? "  (some rows did not fit)" : "");
 }
 

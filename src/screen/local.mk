@@ -4,6 +4,7 @@ libscreen_a_SOURCES = \
 	src/screen/layout.c src/screen/layout.h \
 	src/screen/main.c \
 	src/screen/model.c src/screen/model.h \
+	src/screen/native.c src/screen/native.h \
 	src/screen/setup.h \
 	src/screen/terminal.c src/screen/terminal.h \
 	src/screen/tree.c src/screen/tree.h \
@@ -17,3 +18,7 @@ tests_unit_test_top_model_LDADD = libscreen.a libutil.a
 check_PROGRAMS += tests/unit/test-top-ui
 tests_unit_test_top_ui_SOURCES = tests/unit/test-top-ui.c tests/unit/test.h
 tests_unit_test_top_ui_LDADD = libscreen.a libutil.a
+
+check_PROGRAMS += tests/unit/test-top-native
+tests_unit_test_top_native_SOURCES = tests/unit/test-top-native.c tests/unit/test.h
+tests_unit_test_top_native_LDADD = libscreen.a libutil.a

@@ -256,6 +256,7 @@ static int set_up(struct screen *s)
 	s->ui.view.kind =
 		s->setup.view < TOP_VIEW_N ? (enum top_view_kind)s->setup.view : TOP_VIEW_FUNCTIONS;
 	s->ui.view.confidence = s->setup.confidence;
+	s->ui.view.no_native = s->setup.no_native;
 	s->ui.view.sort = s->setup.sort == TOP_SORT_TOTAL ? TOP_SORT_TOTAL : TOP_SORT_SELF;
 	s->facts.host = s->host;
 	s->facts.rate_hz = s->setup.rate_hz;

@@ -103,6 +103,7 @@ struct top_row *top_table_row(struct top_table *t, const struct top_row *key)
 	row->comm = key->comm;
 	row->owner = key->owner;
 	row->pid = key->pid;
+	row->code = key->code;
 	return row;
 }
 
@@ -137,7 +138,7 @@ uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row)
 static struct top_row *intern_row(struct top_table *t, const struct top_key *key)
 {
 	uint64_t refused = t->strings.n_refused;
-	struct top_row ids = {.pid = key->pid};
+	struct top_row ids = {.pid = key->pid, .code = key->code};
 
 	ids.function = strtab_put(&t->strings, key->function);
 	ids.module = strtab_put(&t->strings, key->module);
@@ -160,6 +161,32 @@ int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self,
 	row->self += self;
 	row->total += total;
 	return 0;
+}
+
+struct top_row *top_table_copy_row(struct top_table *t, const struct top_table *from, uint32_t row)
+{
+	const struct top_row *r = &from->rows.items[row];
+	const struct top_key key = {
+		.function = strtab_get(&from->strings, r->function),
+		.module = strtab_get(&from->strings, r->module),
+		.comm = strtab_get(&from->strings, r->comm),
+		.owner = strtab_get(&from->strings, r->owner),
+		.pid = r->pid,
+		.code = r->code,
+	};
+
+	return intern_row(t, &key);
+}
+
+void top_table_copy_facts(struct top_table *t, const struct top_table *from)
+{
+	t->counts = from->counts;
+	t->unit = from->unit;
+	t->period_ns = from->period_ns;
+	t->period_events = from->period_events;
+	t->n_refused += from->n_refused;
+	t->start_ns = from->start_ns;
+	t->end_ns = from->end_ns;
 }
 
 /* rows: the row in sum for each row of t; TOP_NO_NODE: refused. */
@@ -193,15 +220,7 @@ static void add_interval(struct top_table *sum, const struct top_table *t)
 
 	for (uint32_t i = 0; i < t->rows.n; i++) {
 		const struct top_row *r = &t->rows.items[i];
-		const struct top_key key = {
-			.function = strtab_get(&t->strings, r->function),
-			.module = strtab_get(&t->strings, r->module),
-			.comm = strtab_get(&t->strings, r->comm),
-			.owner = strtab_get(&t->strings, r->owner),
-			.pid = r->pid,
-		};
-
-		struct top_row *row = intern_row(sum, &key);
+		struct top_row *row = top_table_copy_row(sum, t, i);
 
 		if (row) {
 			row->self += r->self;

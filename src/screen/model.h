@@ -15,10 +15,19 @@
 #define TOP_MAX_NODES	  (1u << 17) /* likewise */
 #define TOP_MAX_STRINGS	  (8u << 20) /* bytes, likewise */
 
+/* Where a function's code is. */
+enum top_code {
+	TOP_CODE_OTHER,
+	TOP_CODE_FILE,	  /* in a mapped file */
+	TOP_CODE_RUNTIME, /* a function of Python, Java ... */
+	TOP_CODE_N
+};
+
 struct top_row {
 	strid function, module, comm, owner; /* owner: container, pod or unit; "" none */
 	uint32_t pid;
 	uint32_t mark; /* the caller's: 0 in a new row */
+	enum top_code code;
 	/* In the table's unit; total counts a recursive function once a stack. */
 	uint64_t self, total;
 	/* Of rows that show a tree: */
@@ -42,6 +51,7 @@ struct top_node {
 struct top_key {
 	const char *function, *module, *comm, *owner;
 	uint32_t pid;
+	enum top_code code; /* no part of what tells rows apart */
 };
 
 /* What rows and nodes count: samples, or the sum of their values. */
@@ -93,6 +103,10 @@ int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self,
  * counted.
  */
 struct top_row *top_table_row(struct top_table *t, const struct top_row *key);
+/* The same for a row of another table. */
+struct top_row *top_table_copy_row(struct top_table *t, const struct top_table *from, uint32_t row);
+/* Counts, units and times; what did not fit adds up. */
+void top_table_copy_facts(struct top_table *t, const struct top_table *from);
 /* The node of a row below parent, added if needed; TOP_NO_NODE: full, counted. */
 uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row);
 /* Sorts rows: largest first, then by the other value, then by name. Only for a complete table

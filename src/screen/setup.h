@@ -25,6 +25,7 @@ struct setup_screen {
 	uint32_t event;	 /* the first to be shown */
 	bool one_event;	 /* batch: and no other */
 	bool confidence; /* with the intervals of the shares */
+	bool no_native;	 /* without the native functions of interpreters */
 	bool batch;	 /* tables to standard output, one after the other */
 	bool color;
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/screen/native.h"
 #include "src/screen/tree.h"
 
 #define MIN_ROWS    6
@@ -17,6 +18,7 @@ static const char *const help_lines[] = {
 	"  2  processes, 3  containers and units; 100 CPU% is one CPU",
 	"  4  tree: callers and callees, largest total first; right opens, left closes",
 	"  s      sort by self or total; c  with the 95% ranges of the shares",
+	"  i      with or without the native functions of interpreters",
 	"  /      show only rows that match a regular expression; empty: all",
 	"  e      next event, with several (-e)",
 	"  space  pause and resume",
@@ -37,12 +39,14 @@ void top_ui_init(struct top_ui *ui)
 	memset(ui, 0, sizeof(*ui));
 	top_view_init(&ui->view);
 	top_table_init(&ui->shown);
+	top_table_init(&ui->hidden);
 }
 
 void top_ui_deinit(struct top_ui *ui)
 {
 	top_view_deinit(&ui->view);
 	top_table_deinit(&ui->shown);
+	top_table_deinit(&ui->hidden);
 }
 
 /* ---- Rows ---- */
@@ -77,6 +81,10 @@ void top_ui_update(struct top_ui *ui, const struct top_table *sum)
 {
 	uint32_t n;
 
+	if (ui->view.no_native) {
+		top_hide_native(sum, &ui->hidden);
+		sum = &ui->hidden;
+	}
 	if (ui->opening)
 		top_tree_open_chain(&ui->view, sum, ui->opening);
 	ui->opening = 0;
@@ -278,6 +286,9 @@ bool top_ui_key(struct top_ui *ui, int key)
 		break;
 	case 'c':
 		ui->view.confidence = !ui->view.confidence;
+		break;
+	case 'i':
+		ui->view.no_native = !ui->view.no_native;
 		break;
 	case '/':
 		ui->editing = true;

@@ -31,6 +31,7 @@ enum top_style {
 struct top_ui {
 	struct top_view view;
 	struct top_table shown;	  /* the rows of view */
+	struct top_table hidden;  /* without native functions, what they are made of */
 	enum top_view_kind back;  /* the view before a jump */
 	uint32_t selected, first; /* row, and row at the top of the list */
 	uint64_t selected_hash;	  /* of its texts, to find it again */

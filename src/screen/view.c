@@ -58,7 +58,7 @@ static struct top_key key_of(const struct top_view *v, const struct top_table *s
 			     const struct top_row *r)
 {
 	const char *owner = strtab_get(&sum->strings, r->owner);
-	struct top_key k = {"", "", "", "", 0};
+	struct top_key k = {.function = "", .module = "", .comm = "", .owner = ""};
 
 	switch (v->kind) {
 	case TOP_VIEW_FUNCTIONS:
@@ -102,11 +102,5 @@ void top_view_make(const struct top_view *v, const struct top_table *sum, struct
 		top_tree_make(v, sum, out);
 	else
 		make_list(v, sum, out);
-	out->counts = sum->counts;
-	out->unit = sum->unit;
-	out->period_ns = sum->period_ns;
-	out->period_events = sum->period_events;
-	out->n_refused += sum->n_refused;
-	out->start_ns = sum->start_ns;
-	out->end_ns = sum->end_ns;
+	top_table_copy_facts(out, sum);
 }

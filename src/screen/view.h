@@ -23,6 +23,7 @@ struct top_view {
 	enum top_view_kind kind;
 	enum top_sort sort;
 	bool confidence; /* with the 95% intervals of the shares */
+	bool no_native;	 /* native functions of interpreters are left out */
 	/* Only this process or owner, after a jump. */
 	bool one_process, one_owner;
 	uint32_t pid;

@@ -13,7 +13,7 @@
 #include "util/text.h"
 #include "util/memory-file.h"
 
-#define WIRE_MAGIC UINT64_C(0x34706f746b6c6177) /* "walktop4" */
+#define WIRE_MAGIC UINT64_C(0x35706f746b6c6177) /* "walktop5" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
 #define TEXT_MAX   2048 /* bytes of a text, with its 0 */
 
@@ -27,7 +27,7 @@ struct wire_header {
 
 /* The fixed part of a row, before its four texts. */
 struct wire_row {
-	uint64_t self, total, pid;
+	uint64_t self, total, pid, code;
 };
 
 static void put_text(FILE *f, const struct top_table *t, strid id)
@@ -55,7 +55,7 @@ static int write_all(FILE *f, const struct top_table *t)
 	(void)fwrite(&h, sizeof(h), 1, f);
 	for (uint32_t i = 0; i < t->rows.n; i++) {
 		const struct top_row *r = &t->rows.items[i];
-		const struct wire_row w = {r->self, r->total, r->pid};
+		const struct wire_row w = {r->self, r->total, r->pid, r->code};
 
 		(void)fwrite(&w, sizeof(w), 1, f);
 		put_text(f, t, r->function);
@@ -134,6 +134,7 @@ static int read_row(struct top_table *t, struct cursor *c)
 		.comm = clean_text(c, comm),
 		.owner = clean_text(c, owner),
 		.pid = (uint32_t)w.pid,
+		.code = w.code < TOP_CODE_N ? (enum top_code)w.code : TOP_CODE_OTHER,
 	};
 	if (!cursor_ok(c) || w.pid > UINT32_MAX || w.self > w.total || w.total > t->counts.whole)
 		return -EBADMSG;

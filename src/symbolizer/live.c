@@ -65,6 +65,18 @@ static strid function_name(struct live *l, uint32_t frame, uint32_t function)
 	return l->functions[function];
 }
 
+static enum top_code code_of(const struct live *l, uint32_t frame)
+{
+	switch (l->p->modules.items[l->p->frames.items[frame].module].kind) {
+	case PROFILE_MODULE_FILE:
+		return TOP_CODE_FILE;
+	case PROFILE_MODULE_RUNTIME:
+		return TOP_CODE_RUNTIME;
+	default:
+		return TOP_CODE_OTHER;
+	}
+}
+
 /* One function of a stack that weighs n, the stack's mark-th. */
 static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t mark, uint64_t n,
 		  bool self)
@@ -73,6 +85,7 @@ static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t ma
 	struct top_row *row;
 	uint32_t *step;
 
+	l->row.code = code_of(l, frame);
 	l->row.function = function_name(l, frame, function);
 	l->row.module =
 		put(l, frame_function_module(l->p, l->p->frames.items[frame].module, function));
@@ -98,6 +111,7 @@ static void count_path(struct live *l, uint64_t n)
 	uint32_t node;
 
 	key.function = key.module = STRID_EMPTY;
+	key.code = TOP_CODE_OTHER;
 	process = top_table_row(l->t, &key);
 	if (!process)
 		return;

@@ -49,8 +49,10 @@ static struct sound make_table(void)
 	uint32_t node;
 
 	top_table_init(&t);
-	(void)top_table_add(&t, &(struct top_key){"main", "web", "web", "unit", 7}, 1, 4);
-	(void)top_table_add(&t, &(struct top_key){"read", "libc", "web", "", 7}, 3, 3);
+	(void)top_table_add(&t, &(struct top_key){"main", "web", "web", "unit", 7, TOP_CODE_FILE},
+			    1, 4);
+	(void)top_table_add(&t, &(struct top_key){"read", "libc", "web", "", 7, TOP_CODE_RUNTIME},
+			    3, 3);
 	process = &t.rows.items[0];
 	node = top_table_node(&t, TOP_NO_NODE, (uint32_t)(process - t.rows.items));
 	leaf = &t.rows.items[1];

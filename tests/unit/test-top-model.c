@@ -10,8 +10,9 @@ static struct top_model m;
 static int add(struct top_table *t, const char *function, const char *module, const char *comm,
 	       uint32_t pid, uint64_t self, uint64_t total)
 {
-	return top_table_add(t, &(struct top_key){function, module, comm, "unit", pid}, self,
-			     total);
+	return top_table_add(t,
+			     &(struct top_key){function, module, comm, "unit", pid, TOP_CODE_FILE},
+			     self, total);
 }
 
 static const char *name(const struct top_table *t, uint32_t i)

@@ -23,7 +23,7 @@ static const struct top_facts facts = {.host = "host", .rate_hz = 99, .n_cpus = 
 static void add(const char *function, const char *comm, const char *owner, uint32_t pid,
 		uint64_t self, uint64_t total)
 {
-	const struct top_key key = {function, "mod", comm, owner, pid};
+	const struct top_key key = {function, "mod", comm, owner, pid, TOP_CODE_FILE};
 
 	CHECK_INT(top_table_add(&sum, &key, self, total), ==, 0);
 }
@@ -190,6 +190,27 @@ static void fill_tree(void)
 	sum.end_ns = 1000000000;
 }
 
+/* The file that calls Python's functions is its interpreter. */
+static void test_native(void)
+{
+	static const char *const names[] = {"eval", "handler", "list_sort"};
+	struct top_row *rows;
+
+	top_table_clear(&sum);
+	add_path("web", 7, names, 3, 10);
+	sum.counts = (struct top_counts){.n_samples = 10, .whole = 10};
+	rows = sum.rows.items;
+	rows[1].code = rows[3].code = TOP_CODE_FILE;
+	rows[2].code = TOP_CODE_RUNTIME;
+	rows[2].module = strtab_put(&sum.strings, "[cpython]");
+	top_ui_init(&ui);
+	CHECK(key('s') && *lines[4] && *lines[5]);
+	CHECK(key('i') && shows(1, "no native frames") && shows(3, "handler") && !*lines[4]);
+	CHECK(key('4') && key(TOP_KEY_RIGHT) && shows(4, "handler"));
+	CHECK(key('i') && !shows(1, "no native frames") && shows(4, "eval"));
+	top_ui_deinit(&ui);
+}
+
 static void test_tree(void)
 {
 	fill_tree();
@@ -337,6 +358,7 @@ int main(void)
 	RUN(test_jump_and_back);
 	RUN(test_filter);
 	RUN(test_selection_follows_its_row);
+	RUN(test_native);
 	RUN(test_tree);
 	RUN(test_tree_of_a_process);
 	RUN(test_deep_tree);
