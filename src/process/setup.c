@@ -77,7 +77,7 @@ static const struct {
 	[PEER_FETCHER] = {64, 0, true},		  /* the largest debug file */
 	[PEER_METRICS] = {128, 4096, false},	  /* it writes no files */
 	[PEER_SCREEN] = {64, 4096, false},
-	[PEER_READER] = {512, 2 * MIB, false}, /* memory of its clients; the ring of frames */
+	[PEER_READER] = {1024, 2 * MIB, false}, /* memory of its clients; the ring of frames */
 };
 
 void setup_limit(struct privileges *p, enum peer who)

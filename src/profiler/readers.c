@@ -17,7 +17,7 @@
 
 enum {
 	MAX_CPUS = 256,
-	MAX_INTERPRETERS = 64,
+	MAX_INTERPRETERS = 256,
 	MAX_NATIVE = 2048, /* frames of a stack; those of a longer one stand for themselves */
 	MAX_MESSAGES = 16, /* of a reader at a time */
 };

@@ -42,6 +42,7 @@ struct clients {
 	struct clients_callbacks callbacks;
 	struct own_tids own_tids;
 	const struct client_sample *sample; /* while it is read */
+	uint32_t pids[READERS_MAX_CLIENTS]; /* of items: each sample looks for one */
 	struct reader_client items[READERS_MAX_CLIENTS];
 	struct chained_frame frames[FRAME_RECORD_MAX_FRAMES];
 };
@@ -67,6 +68,8 @@ static void end(struct reader_client *client)
 		(void)close_fd(client->maps);
 		readable_deinit(&client->readable);
 	}
+	if (client->pid)
+		client->all->pids[client - client->all->items] = 0;
 	*client = (struct reader_client){.pid = 0};
 }
 
@@ -81,7 +84,7 @@ struct clients *clients_free(struct clients *c)
 struct reader_client *clients_find(const struct clients *c, uint32_t pid)
 {
 	for (int i = 0; pid && i < READERS_MAX_CLIENTS; i++) {
-		if (c->items[i].pid == pid)
+		if (c->pids[i] == pid)
 			return (struct reader_client *)&c->items[i];
 	}
 	return NULL;
@@ -100,7 +103,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 	struct reader_client *client = clients_find(c, m->client.pid);
 
 	for (int i = 0; !client && i < READERS_MAX_CLIENTS; i++) {
-		if (!c->items[i].pid)
+		if (!c->pids[i])
 			client = &c->items[i];
 	}
 	if (!client || !m->client.pid) {
@@ -109,6 +112,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		return -ENOSPC;
 	}
 	end(client);
+	c->pids[client - c->items] = m->client.pid;
 	*client = (struct reader_client){
 		.all = c,
 		.pid = m->client.pid,

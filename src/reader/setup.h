@@ -9,7 +9,7 @@
 #include "src/sample/sample.h"
 
 #define READERS_MAX	    256
-#define READERS_MAX_CLIENTS 64
+#define READERS_MAX_CLIENTS 256
 
 struct setup_reader {
 	struct setup_common common;
