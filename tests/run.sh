@@ -82,6 +82,7 @@ SYSTEM_TESTS="
 	ctl            90  beside
 	store         150  beside
 	protocols     120  beside
+	interpreters  120  beside
 	report        120  beside
 	native_frames  60  beside
 	notify         60  beside
