@@ -109,9 +109,7 @@ struct broker {
 			uint32_t pid, own_pid; /* own: in its own pid namespace */
 			uint64_t image;
 			uint32_t major, minor;
-			uint64_t context_module; /* of its threads' contexts, as in the message */
-			int64_t context_offset;
-			uint32_t has_context;
+			struct client_threads threads;
 			int memory, maps;
 		} clients[READERS_MAX_CLIENTS];
 		uint32_t n_clients;

@@ -54,9 +54,7 @@ static int send_client(const struct broker_client *c, int control)
 	m.client.image = c->image;
 	m.client.major = c->major;
 	m.client.minor = c->minor;
-	m.client.context_module = c->context_module;
-	m.client.context_offset = c->context_offset;
-	m.client.has_context = c->has_context;
+	m.client.threads = c->threads;
 	return message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
 }
 
@@ -124,9 +122,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 		.image = from->client.image,
 		.major = from->client.major,
 		.minor = from->client.minor,
-		.context_module = from->client.context_module,
-		.context_offset = from->client.context_offset,
-		.has_context = from->client.has_context,
+		.threads = from->client.threads,
 	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;

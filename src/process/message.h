@@ -188,6 +188,14 @@ static inline struct peer_id peer_only(enum peer kind)
 	return (struct peer_id){kind, 0};
 }
 
+/* What a client's threads say of themselves, and where. */
+struct client_threads {
+	/* Their contexts, as struct thread_variable. */
+	uint64_t context_module;
+	int64_t context_offset;
+	uint32_t has_context, reserved;
+};
+
 struct message {
 	uint32_t type; /* enum message_type */
 	uint32_t seq;  /* of an ask, copied to its answer; else 0 */
@@ -259,10 +267,7 @@ struct message {
 			uint32_t own_pid; /* in its own; client and thread only; 0: not known */
 			uint64_t image;	  /* the first byte of the interpreter's file; 0: none */
 			uint32_t major, minor; /* of that file's filesystem, which answers */
-			/* Where threads have their contexts, as struct thread_variable. */
-			uint64_t context_module;
-			int64_t context_offset;
-			uint32_t has_context, reserved;
+			struct client_threads threads;
 			uint64_t robust_list; /* of a thread; 0: not known */
 		} client;		      /* also interpreter, client gone, thread, look */
 		struct {

@@ -27,8 +27,8 @@ struct interpreter {
 	uint32_t pid;
 	uint64_t image;
 	uint32_t major, minor; /* the device of its file */
-	bool refused, has_context;
-	struct thread_variable context; /* where its threads have theirs */
+	bool refused;
+	struct client_threads threads;
 	enum interp_kind kind;
 	uint32_t n_ranges;
 	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
@@ -164,9 +164,7 @@ static void tell(const struct interpreter *i, enum message_type type)
 	m.client.image = i->image;
 	m.client.major = i->major;
 	m.client.minor = i->minor;
-	m.client.has_context = i->has_context;
-	m.client.context_module = i->context.module;
-	m.client.context_offset = i->context.offset;
+	m.client.threads = i->threads;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -207,8 +205,9 @@ struct interpreter *readers_free_interpreter(struct readers *r, struct interpret
 
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v)
 {
-	i->context = *v;
-	i->has_context = true;
+	i->threads.context_module = v->module;
+	i->threads.context_offset = v->offset;
+	i->threads.has_context = 1;
 	tell(i, MESSAGE_INTERPRETER);
 }
 
