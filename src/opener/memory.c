@@ -128,6 +128,17 @@ static bool is_library(const char *line, size_t n, void *ctx)
 		      : is_runtime(line, n) || opener_is_context(line, n, &address);
 }
 
+/* Programs of Go have any name; the linker puts a note of its own type in front. */
+static bool is_go_program(int dir)
+{
+	static const char note[] = {4, 0, 0, 0, 'G', 'o', 0, 0};
+	_cleanup_close_ int fd = openat(dir, "exe", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	char head[4096];
+	ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
+
+	return n > 0 && memmem(head, (size_t)n, note, sizeof(note));
+}
+
 /* The directory stays that of this process, even if its pid is reused. If it executes another
  * program in between, the memory is that of the first one, which is gone. */
 static int open_memory(uint32_t pid, uint64_t table)
@@ -145,6 +156,8 @@ static int open_memory(uint32_t pid, uint64_t table)
 	if (maps < 0)
 		return -errno;
 	r = opener_find_line(maps, is_library, &table);
+	if (r == -ENOENT && !table && is_go_program(dir))
+		r = 0;
 	return r < 0 ? r : TAKE_FD(memory);
 }
 
