@@ -179,7 +179,7 @@ static int read_maps(struct host *h, struct process *p)
 	set = mapset_new(h->limits.max_mappings);
 	if (!set)
 		return -ENOMEM;
-	host_begin(h);
+	h->round++;
 	r = read_maps_text(h, fd, set, &n_lines);
 	if (n_lines >= MANY_MAPPINGS)
 		p->next_whole_ns = host_wall_ns(h) + WHOLE_READ_NS;
@@ -243,7 +243,7 @@ static int add_queried(struct host *h, struct process *p, const struct host_maps
 	process_set_maps(p, set);
 	if (!set)
 		return -ENOMEM;
-	host_begin(h);
+	h->round++;
 	add_read(h, set, l);
 	process_set_maps(p, set);
 	p->last_hit = UINT32_MAX;
