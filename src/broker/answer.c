@@ -11,8 +11,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define MAX_ASKS_A_TURN 64
-
 /* ---- What is opened, or found out: a descriptor, 0 or -errno ---- */
 
 static int open_maps(const struct answer_sources *s, const struct message *ask, struct message *ret)
@@ -215,20 +213,16 @@ static int answer_one(const struct answer_sources *s, struct asker *asker,
 	return message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0);
 }
 
-int answer_asks(const struct answer_sources *s, struct asker *asker, int sock)
+int answer_ask(const struct answer_sources *s, struct asker *asker, int sock)
 {
-	for (int i = 0; i < MAX_ASKS_A_TURN; i++) {
-		struct message ask;
-		int fds[2], r = message_recv(sock, &ask, fds, MSG_DONTWAIT);
+	struct message ask;
+	int fds[2], r = message_recv(sock, &ask, fds, MSG_DONTWAIT);
 
-		if (r == -EAGAIN)
-			return 0;
-		if (r <= 0)
-			return r < 0 ? r : -ECONNRESET;
-		(void)close_fd(fds[0]);
-		(void)close_fd(fds[1]);
-		if (answer_one(s, asker, &ask, sock) == -EAGAIN)
-			return -EAGAIN;
-	}
-	return 0;
+	if (r == -EAGAIN)
+		return 0;
+	if (r <= 0)
+		return r < 0 ? r : -ECONNRESET;
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+	return answer_one(s, asker, &ask, sock) == -EAGAIN ? -EAGAIN : 0;
 }

@@ -40,6 +40,6 @@ struct asker {
 	bool refused; /* it asked for what it may not have: logged once */
 };
 
-/* Answers what waits on the socket, though not for ever: 0; -EAGAIN: the child does not read its
+/* Answers the next request on the socket, if there is one: 0; -EAGAIN: the child does not read its
  * answers; other -errno: nothing comes from there any more. */
-int answer_asks(const struct answer_sources *s, struct asker *asker, int sock);
+int answer_ask(const struct answer_sources *s, struct asker *asker, int sock);

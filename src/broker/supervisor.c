@@ -220,7 +220,7 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
 	struct child *c = child_of_fd(s, fd);
-	int r = answer_asks(&s->sources, &c->asker, fd);
+	int r = answer_ask(&s->sources, &c->asker, fd);
 
 	if (r < 0) {
 		(void)child_sent(c, r);

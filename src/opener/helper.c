@@ -236,12 +236,9 @@ static int receive(struct opener_helper *h, bool *ret_late)
 	struct message m;
 	int fds[2], r;
 
-	for (;;) {
+	do {
 		struct pollfd p = {.fd = h->sock, .events = POLLIN};
 
-		r = message_recv(h->sock, &m, fds, MSG_DONTWAIT);
-		if (r != -EAGAIN)
-			break;
 		now = clock_monotonic_ns();
 		if (now >= deadline && now - begin < STARVING_NS && is_running(h->pid))
 			deadline = now + DEADLINE_NS / 10;
@@ -250,7 +247,8 @@ static int receive(struct opener_helper *h, bool *ret_late)
 			return -ETIMEDOUT;
 		}
 		(void)poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1);
-	}
+		r = message_recv(h->sock, &m, fds, MSG_DONTWAIT);
+	} while (r == -EAGAIN);
 	if (r <= 0) { /* it died */
 		*ret_late = true;
 		return -EIO;

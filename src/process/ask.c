@@ -52,13 +52,10 @@ static int exchange(struct ask *a, struct message *m, int *ret_fd)
 	if (r < 0)
 		return r;
 	deadline = clock_monotonic_ns() + DEADLINE_NS;
-	for (;;) {
+	do {
 		struct pollfd p = {.fd = a->sock, .events = POLLIN};
 		uint64_t now = clock_monotonic_ns();
 
-		r = receive(a, m, &fd);
-		if (r != -EAGAIN)
-			break;
 		if (now >= deadline ||
 		    (poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) < 0 &&
 		     errno != EINTR)) {
@@ -66,7 +63,8 @@ static int exchange(struct ask *a, struct message *m, int *ret_fd)
 			a->n_timeouts++;
 			return -ETIMEDOUT;
 		}
-	}
+		r = receive(a, m, &fd);
+	} while (r == -EAGAIN);
 	if (r == 0 && m->type != want) {
 		(void)close_fd(fd);
 		return -EBADMSG;

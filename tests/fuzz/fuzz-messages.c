@@ -211,11 +211,12 @@ static void to_broker(struct input *in, int pair[2])
 		.strikes = &strikes, .share = &share, .recording = true, .other = answer_other};
 	struct asker asker = {.row = take(in) & 1 ? &less : &row, .name = "child"};
 	unsigned int n, n_answers;
-	int r;
+	int r = 0;
 
 	asker.refused = true; /* said once */
 	n = send_all(in, pair[0], 1);
-	r = answer_asks(&s, &asker, pair[1]);
+	for (unsigned int i = 0; i <= n && r == 0; i++)
+		r = answer_ask(&s, &asker, pair[1]);
 	n_answers = read_answers(pair[0]);
 	/* It goes on to the end, unless one is no message. */
 	if (n_answers > n || (r == -ECONNRESET && !sent_nothing && n_answers != n))

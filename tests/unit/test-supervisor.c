@@ -728,7 +728,7 @@ static int error_of(const struct answer_sources *sources, uint32_t type, struct 
 	ask.type = type;
 	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), ==, 0);
 	CHECK_INT(message_try_send(ends[0], &ask, NULL, 0), ==, 0);
-	CHECK_INT(answer_asks(sources, &asker, ends[1]), ==, 0);
+	CHECK_INT(answer_ask(sources, &asker, ends[1]), ==, 0);
 	CHECK_INT(message_recv(ends[0], &answer, fds, 0), >, 0);
 	for (int i = 0; i < 2; i++) {
 		(void)close_fd(fds[i]);
