@@ -388,54 +388,66 @@ static int set_up(struct symbolizer *s)
 	return role_listen(&s->role, on_control, s);
 }
 
+static void init(struct symbolizer *s)
+{
+	*s = (struct symbolizer){.resource = ARRAY_INIT(2 * MAX_RESOURCE),
+				 .summary_fd = -EBADF,
+				 .kallsyms_fd = -EBADF,
+				 .notes_fd = -EBADF,
+				 .profiler_sock = -EBADF,
+				 .screen_sock = -EBADF};
+	top_table_init(&s->table);
+}
+
+static void deinit(struct symbolizer *s)
+{
+	disconnect_profiler(s);
+	payloads_free(s->payloads);
+	namer_free(s->namer);
+	profile_deinit(&s->profile);
+	if (s->viewer.n > 0) /* the facts are the viewer's */
+		s->info.host_name = s->info.kernel_release = s->info.title = NULL;
+	viewer_deinit(&s->viewer);
+	clear_resource(s);
+	array_deinit(&s->resource);
+	array_deinit(&s->unsettled);
+	free((void *)s->info.host_name);
+	free((void *)s->info.host_id);
+	free((void *)s->info.allowed_attributes);
+	free((void *)s->info.denied_attributes);
+	free((void *)s->info.kernel_release);
+	free((void *)s->info.title);
+	free((void *)s->info.service_name);
+	free((void *)s->info.reduced);
+	for (uint32_t i = 0; i < s->n_outputs; i++) {
+		free(s->outputs[i].path);
+		(void)close_fd(s->outputs[i].fd);
+	}
+	top_table_deinit(&s->table);
+	(void)close_fd(s->screen_sock);
+	(void)close_fd(s->summary_fd);
+	(void)close_fd(s->kallsyms_fd);
+	(void)close_fd(s->notes_fd);
+	loop_free(s->role.loop);
+}
+
+/* The state is not on the stack: a small copy of it shows where an idle symbolizer waits. */
 int role_symbolizer_main(void)
 {
-	struct symbolizer s = {.resource = ARRAY_INIT(2 * MAX_RESOURCE),
-			       .unsettled = ARRAY_INIT(MAX_UNSETTLED),
-			       .summary_fd = -EBADF,
-			       .kallsyms_fd = -EBADF,
-			       .notes_fd = -EBADF,
-			       .profiler_sock = -EBADF,
-			       .screen_sock = -EBADF};
+	struct symbolizer *s = malloc(sizeof(*s));
 	int r;
 
-	top_table_init(&s.table);
-
-	r = role_start(&s.role, PEER_SYMBOLIZER, &s.setup, sizeof(s.setup), on_text, &s);
+	if (!s)
+		return 1;
+	init(s);
+	r = role_start(&s->role, PEER_SYMBOLIZER, &s->setup, sizeof(s->setup), on_text, s);
 	if (r == 0)
-		r = set_up(&s);
+		r = set_up(s);
 	if (r == 0)
-		r = loop_run(s.role.loop);
+		r = loop_run(s->role.loop);
 	else
 		log_error("cannot start: %s", strerror(-r));
-
-	disconnect_profiler(&s);
-	payloads_free(s.payloads);
-	namer_free(s.namer);
-	profile_deinit(&s.profile);
-	if (s.viewer.n > 0) /* the facts are the viewer's */
-		s.info.host_name = s.info.kernel_release = s.info.title = NULL;
-	viewer_deinit(&s.viewer);
-	clear_resource(&s);
-	array_deinit(&s.resource);
-	array_deinit(&s.unsettled);
-	free((void *)s.info.host_name);
-	free((void *)s.info.host_id);
-	free((void *)s.info.allowed_attributes);
-	free((void *)s.info.denied_attributes);
-	free((void *)s.info.kernel_release);
-	free((void *)s.info.title);
-	free((void *)s.info.service_name);
-	free((void *)s.info.reduced);
-	for (uint32_t i = 0; i < s.n_outputs; i++) {
-		free(s.outputs[i].path);
-		(void)close_fd(s.outputs[i].fd);
-	}
-	top_table_deinit(&s.table);
-	(void)close_fd(s.screen_sock);
-	(void)close_fd(s.summary_fd);
-	(void)close_fd(s.kallsyms_fd);
-	(void)close_fd(s.notes_fd);
-	loop_free(s.role.loop);
+	deinit(s);
+	free(s);
 	return r == 0 ? 0 : 1;
 }
