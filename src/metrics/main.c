@@ -246,26 +246,36 @@ static int set_up(struct metrics *m)
 	return r < 0 ? give_up(m, r, error) : role_listen(&m->role, on_control, m);
 }
 
+static void deinit(struct metrics *m)
+{
+	serve_free(m->serve);
+	pulls_free(m->pulls);
+	disconnect(m);
+	(void)close_fd(m->listen_fd);
+	for (uint32_t i = 0; i < m->n_names; i++)
+		free(m->names[i]);
+	free(m->listen);
+	free(m->host_name);
+	free(m->host_id);
+	free(m->kernel_release);
+	loop_free(m->role.loop);
+}
+
+/* The state is not on the stack, so that small copies of it are whole. */
 int role_metrics_main(void)
 {
-	struct metrics m = {.listen_fd = -EBADF, .symbolizer_sock = -EBADF};
+	struct metrics *m = calloc(1, sizeof(*m));
 	int r;
 
-	r = role_start(&m.role, PEER_METRICS, &m.setup, sizeof(m.setup), on_text, &m);
+	if (!m)
+		return 1;
+	m->listen_fd = m->symbolizer_sock = -EBADF;
+	r = role_start(&m->role, PEER_METRICS, &m->setup, sizeof(m->setup), on_text, m);
 	if (r == 0)
-		r = set_up(&m);
+		r = set_up(m);
 	if (r == 0)
-		r = loop_run(m.role.loop);
-	serve_free(m.serve);
-	pulls_free(m.pulls);
-	disconnect(&m);
-	(void)close_fd(m.listen_fd);
-	for (uint32_t i = 0; i < m.n_names; i++)
-		free(m.names[i]);
-	free(m.listen);
-	free(m.host_name);
-	free(m.host_id);
-	free(m.kernel_release);
-	loop_free(m.role.loop);
+		r = loop_run(m->role.loop);
+	deinit(m);
+	free(m);
 	return r == 0 ? 0 : 1;
 }

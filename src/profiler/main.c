@@ -491,35 +491,49 @@ static int set_up(struct profiler *p)
 	return role_listen(&p->role, on_control, p);
 }
 
+static void init(struct profiler *p)
+{
+	*p = (struct profiler){.input_fd = -EBADF,
+			       .kallsyms_fd = -EBADF,
+			       .kernel_notes_fd = -EBADF,
+			       .ledger_fd = -EBADF};
+}
+
+static void deinit(struct profiler *p)
+{
+	handover_free(p->handover);
+	merger_free(p->merger);
+	ledger_unmap(p->ledger);
+	(void)close_fd(p->ledger_fd);
+	attribution_free(p->attribution);
+	readers_free(p->readers);
+	filter_deinit(&p->filter);
+	replay_free(p->replay);
+	free(p->input_path);
+	free(p->input_event);
+	free(p->allowed_attributes);
+	free(p->denied_attributes);
+	loop_free(p->role.loop);
+	free(p->cpus);
+}
+
+/* The state is not on the stack, so that small copies of it are whole. */
 int role_profiler_main(void)
 {
-	struct profiler p = {.input_fd = -EBADF,
-			     .kallsyms_fd = -EBADF,
-			     .kernel_notes_fd = -EBADF,
-			     .ledger_fd = -EBADF};
+	struct profiler *p = malloc(sizeof(*p));
 	int r;
 
-	r = role_start(&p.role, PEER_PROFILER, &p.setup, sizeof(p.setup), on_text, &p);
+	if (!p)
+		return 1;
+	init(p);
+	r = role_start(&p->role, PEER_PROFILER, &p->setup, sizeof(p->setup), on_text, p);
 	if (r == 0)
-		r = set_up(&p);
+		r = set_up(p);
 	if (r == 0)
-		r = loop_run(p.role.loop);
+		r = loop_run(p->role.loop);
 	else
 		log_error("cannot start: %s", strerror(-r));
-
-	handover_free(p.handover);
-	merger_free(p.merger);
-	ledger_unmap(p.ledger);
-	(void)close_fd(p.ledger_fd);
-	attribution_free(p.attribution);
-	readers_free(p.readers);
-	filter_deinit(&p.filter);
-	replay_free(p.replay);
-	free(p.input_path);
-	free(p.input_event);
-	free(p.allowed_attributes);
-	free(p.denied_attributes);
-	loop_free(p.role.loop);
-	free(p.cpus);
+	deinit(p);
+	free(p);
 	return r == 0 ? 0 : 1;
 }
