@@ -8,6 +8,7 @@ libutil_a_SOURCES = \
 	util/cursor.h \
 	util/disk-reserve.c util/disk-reserve.h \
 	util/ensure.h \
+	util/file-identity.c util/file-identity.h \
 	util/fdmsg.c util/fdmsg.h \
 	util/go-functions.c util/go-functions.h \
 	util/globs.c util/globs.h \

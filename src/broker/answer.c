@@ -6,9 +6,9 @@
 #include "src/broker/answer.h"
 #include "src/opener/helper.h"
 #include "src/opener/opener.h"
-#include "src/process/file-identity.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 
 /* ---- What is opened, or found out: a descriptor, 0 or -errno ---- */

@@ -23,9 +23,9 @@
 #include <linux/openat2.h>
 
 #include "src/opener/internal.h"
-#include "src/process/file-identity.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/memory-file.h"
 #include "util/text.h"
 

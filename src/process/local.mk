@@ -2,7 +2,6 @@ noinst_LIBRARIES += libprocess.a
 libprocess_a_SOURCES = \
 	src/process/ask.c src/process/ask.h \
 	src/process/credentials.c src/process/credentials.h \
-	src/process/file-identity.c src/process/file-identity.h \
 	src/process/filter.c src/process/filter.h \
 	src/process/filter-rule.c src/process/filter-rule.h \
 	src/process/frame-record.h \

@@ -20,8 +20,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "src/process/file-identity.h"
 #include "src/process/status-page.h"
+#include "util/file-identity.h"
 
 #define PROTOCOL_CONTROL_FD	3
 #define PROTOCOL_ASK_FD		4

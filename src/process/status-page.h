@@ -6,7 +6,7 @@
  */
 #include <stdint.h>
 
-#include "src/process/file-identity.h"
+#include "util/file-identity.h"
 
 #define STATUS_MAX_COUNTERS	64
 #define STATUS_MAX_EVENTS	8

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
+#include "util/file-identity.h"
 
 struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n)
 {

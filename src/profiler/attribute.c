@@ -9,12 +9,12 @@
 #include <sys/auxv.h>
 #include <linux/perf_event.h>
 
-#include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/process/filter.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/setup.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 #include "util/text.h"
 

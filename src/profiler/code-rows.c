@@ -10,11 +10,11 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/join.h"
 #include "src/profiler/outside.h"
 #include "src/sample/stack-size.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 #include "util/text.h"
 

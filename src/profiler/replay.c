@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #include "src/profiler/replay.h"
-#include "src/process/file-identity.h"
 #include "symbolize/symbolize.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/mapped-file.h"

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
+#include "util/file-identity.h"
 #include "util/hash.h"
 #include "util/log.h"
 

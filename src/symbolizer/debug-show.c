@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "src/process/ask.h"
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/debug-show.h"
 #include "src/symbolizer/setup.h"
 #include "symbolize/probe-place.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 
 static int show_samples(struct unwinder *u, const char *path, int fd, const uint64_t *which,

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "src/process/ask.h"
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/file-compare.h"
 #include "src/symbolizer/file-names.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/hash.h"
 #include "util/time-share.h"
 

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "src/process/ask.h"
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "src/symbolizer/file-names.h"
@@ -29,6 +28,7 @@
 #include "src/symbolizer/wanted.h"
 #include "symbolize/symbolize.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 #include "util/text.h"
 #include "util/time-share.h"

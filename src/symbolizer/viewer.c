@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/render/amount.h"
 #include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
+#include "util/file-identity.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -6,12 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/process/status-page.h"
 #include "src/symbolizer/code-names.h"
 #include "tests/unit/jitdump-file.h"
 #include "tests/unit/test.h"
+#include "util/file-identity.h"
 
 #define START 0x7f0000000000
 

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "src/process/file-identity.h"
 #include "util/clock.h"
+#include "util/file-identity.h"
 
 int file_identity_get(int fd, struct file_identity *ret)
 {
