@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include <sys/stat.h>
 
 #include "src/host/internal.h"
 
@@ -58,28 +57,17 @@ static void close_file(struct host *h, struct file *f)
 	h->stats.open_files--;
 }
 
-static void note_contents(struct file *f)
-{
-	struct stat st;
-
-	if (fstat(f->pub.fd, &st) < 0)
-		return;
-	f->n_bytes = st.st_size;
-	f->written = st.st_mtim;
-}
-
 /* Since it was opened; a descriptor that was closed says nothing. All that is told in one round
  * happened before it began, so one look is as good as one for each mapping. */
 static bool is_rewritten(const struct host *h, struct file *f)
 {
-	struct stat st;
+	struct file_identity now;
 
 	if (f->pub.fd < 0 || f->round == h->round)
 		return false;
 	f->round = h->round;
-	return fstat(f->pub.fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	       (st.st_size != f->n_bytes || st.st_mtim.tv_sec != f->written.tv_sec ||
-		st.st_mtim.tv_nsec != f->written.tv_nsec);
+	return f->contents.ino && file_identity_get(f->pub.fd, &now) == 0 &&
+	       !file_identity_equal(&now, &f->contents);
 }
 
 void file_used(struct host *h, struct host_file *pub)
@@ -124,7 +112,7 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 		return -1;
 	}
 	f->pub.fd = fd;
-	note_contents(f);
+	(void)file_identity_get(fd, &f->contents);
 	f->n_failed = 0;
 	lru_push(h, f);
 	h->stats.open_files++;

@@ -5,10 +5,9 @@
  * that need each other are about processes: process.c (their life), info.c (their facts from
  * /proc), mapping.c (their mappings), thread.c (their threads).
  */
-#include <time.h>
-
 #include "src/host/host.h"
 #include "util/array.h"
+#include "util/file-identity.h"
 #include "util/hash.h"
 #include "util/time-share.h"
 
@@ -74,8 +73,7 @@ struct file {
 	uint32_t failed_pid; /* opening failed last through this process */
 	uint32_t n_failed;
 	bool indexed;
-	int64_t n_bytes; /* and its time of writing, when it was opened */
-	struct timespec written;
+	struct file_identity contents;	  /* when it was opened; ino 0: not known */
 	uint32_t round;			  /* when that was compared last, see host_begin() */
 	struct file *lru_prev, *lru_next; /* of open files, most recent first */
 };
