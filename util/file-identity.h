@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
+/* Which file that is, and whether it was written to since. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +16,17 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
 	return a->dev == b->dev && a->ino == b->ino &&
 	       (a->size == FILE_GROWS || b->size == FILE_GROWS ||
 		(a->size == b->size && a->mtime_ns == b->mtime_ns));
+}
+
+/*
+ * They differ only in the time of writing: the file may have other contents of the same size, or
+ * just another time (touch). Only what is in it tells, such as its build id.
+ */
+static inline bool file_identity_may_be_touched(const struct file_identity *a,
+						const struct file_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->mtime_ns != b->mtime_ns;
 }
 
 /* The identity from fstat. 0 or -errno. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "symbolize/symbolize.h"
 #include "util/file-identity.h"
 
 struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n)
@@ -37,13 +38,35 @@ static bool is_set_aside(const struct attribution *a, int fd)
 	return false;
 }
 
+/* The build id that it had when it was opened is still there, if it has one. */
+static bool has_same_build_id(struct attribution *a, const struct file_state *s, int fd)
+{
+	size_t n = 0, n_now = 0;
+	const uint8_t *id = s->module ? unwind_module_build_id(s->module, &n) : NULL;
+	uint8_t now[64];
+	bool same;
+
+	if (!id || n == 0)
+		return false;
+	role_job_begin(a->role);
+	role_job_read(a->role, &s->identity, s->path);
+	same = symbol_file_build_id(fd, now, &n_now) == 0 && n == n_now && memcmp(id, now, n) == 0;
+	role_job_begin(a->role);
+	return same;
+}
+
 /* What ran is not there any more: names of what was written over it would be wrong. */
-static bool is_rewritten(const struct file_state *s, int fd)
+static bool is_rewritten(struct attribution *a, struct file_state *s, int fd)
 {
 	struct file_identity now;
 
-	return s && s->identity.ino && file_identity_get(fd, &now) == 0 &&
-	       !file_identity_equal(&now, &s->identity);
+	if (!s || !s->identity.ino || file_identity_get(fd, &now) < 0 ||
+	    file_identity_equal(&now, &s->identity))
+		return false;
+	if (!file_identity_may_be_touched(&now, &s->identity) || !has_same_build_id(a, s, fd))
+		return true;
+	s->identity = now;
+	return false;
 }
 
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
@@ -64,7 +87,7 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 	}
 	file = item_file(a, item);
 	if (!file || file->fd < 0 || is_set_aside(a, file->fd) ||
-	    is_rewritten(file->user, file->fd))
+	    is_rewritten(a, file->user, file->fd))
 		return -1;
 	m->module.pid = a->replay || !file->user ? 0 : ((struct file_state *)file->user)->pid;
 	message_set_text(m->module.path, sizeof(m->module.path), file->path);

@@ -363,17 +363,23 @@ static const struct module *example_of(const struct file_names *n, const struct 
 	return NULL;
 }
 
-static bool same_bytes(struct file_names *n, const struct module *a, const struct module *b)
+/* false: there is no time for it. */
+static bool compare_bytes(struct file_names *n, const struct module *a, const struct module *b,
+			  bool *ret_same)
 {
-	bool same;
-
-	if (a->identity.ino && file_identity_equal(&a->identity, &b->identity))
-		return true;
 	if (!time_share_begin(&n->compare_share, clock_monotonic_ns()))
 		return false;
-	same = file_bytes_equal(a->fd, b->fd);
+	*ret_same = file_bytes_equal(a->fd, b->fd);
 	time_share_end(&n->compare_share, clock_monotonic_ns());
-	return same;
+	return true;
+}
+
+static bool same_bytes(struct file_names *n, const struct module *a, const struct module *b)
+{
+	bool same = false;
+
+	return (a->identity.ino && file_identity_equal(&a->identity, &b->identity)) ||
+	       (compare_bytes(n, a, b, &same) && same);
 }
 
 static struct contents *find_contents(struct file_names *n, const struct module *m,
@@ -408,14 +414,58 @@ static struct contents *add_contents(struct file_names *n, const struct symbol_f
 	return c;
 }
 
-/* Whether it was written to since. */
+static bool is_unchanged(const struct module *m)
+{
+	struct file_identity now;
+
+	return file_identity_get(m->fd, &now) == 0 && file_identity_equal(&now, &m->identity);
+}
+
+/* Another module that had the same bytes, and still has them; NULL: there is none. */
+static const struct module *twin_of(const struct file_names *n, const struct module *m)
+{
+	for (uint32_t i = 0; m->contents->n_modules > 1 && i < n->modules.n; i++) {
+		const struct module *other = &n->modules.items[i];
+
+		if (other != m && other->contents == m->contents && is_unchanged(other))
+			return other;
+	}
+	return NULL;
+}
+
+/*
+ * Only its time is another: its ids are those that it had, and so are its bytes as far as another
+ * file shows. Without time to compare them it gets a table of its own.
+ */
+static bool is_touched(struct file_names *n, struct module *m, const struct file_identity *now)
+{
+	const struct module *twin;
+	struct symbol_file_id id;
+	bool same;
+
+	if (!m->contents || !file_identity_may_be_touched(&m->identity, now) ||
+	    symbol_file_identify(m->fd, &id) < 0 || !same_id(&id, &m->contents->id))
+		return false;
+	m->identity = *now;
+	twin = twin_of(n, m);
+	if (twin && compare_bytes(n, m, twin, &same))
+		return same;
+	if (m->contents->n_modules > 1) {
+		contents_release(n, m->contents);
+		m->contents = NULL;
+	}
+	return true;
+}
+
+/* Whether it was written to since: nobody has the bytes any more that ran. */
 static bool look(struct file_names *n, struct module *m)
 {
 	struct file_identity now;
 
 	m->looked = n->turn;
-	m->changed |= m->identity.ino && file_identity_get(m->fd, &now) == 0 &&
-		      !file_identity_equal(&now, &m->identity);
+	if (!m->changed && m->identity.ino && file_identity_get(m->fd, &now) == 0 &&
+	    !file_identity_equal(&now, &m->identity))
+		m->changed = !is_touched(n, m, &now);
 	return m->changed;
 }
 
@@ -425,7 +475,7 @@ bool file_names_changed(struct file_names *n, uint64_t uid)
 
 	if (m && m->contents && m->contents->file && m->contents->read_from != uid)
 		from = find_module(n, m->contents->read_from);
-	return m && (look(n, m) || (from && look(n, from)));
+	return m && (look(n, m) || (from && (look(n, from) || from->contents != m->contents)));
 }
 
 /* The same, unless that was looked at in this turn. */
@@ -434,7 +484,7 @@ static bool has_changed(struct file_names *n, struct module *m)
 	return m->changed || (m->looked != n->turn && look(n, m));
 }
 
-/* NULL: no memory, or it has changed. */
+/* NULL: no memory, or it was written over. */
 static struct contents *module_identify(struct file_names *n, struct module *m)
 {
 	struct symbol_file_id id = {0};
@@ -458,7 +508,7 @@ static void close_changed(struct file_names *n, struct contents *c)
 {
 	struct module *from = c->file ? find_module(n, c->read_from) : NULL;
 
-	if (c->file && (!from || has_changed(n, from)))
+	if (c->file && (!from || has_changed(n, from) || from->contents != c))
 		c->file = symbol_file_free(c->file);
 }
 

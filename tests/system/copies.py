@@ -3,7 +3,7 @@
 """One stripped program under one path, but two files one after the other, and programs that end
 before anybody can open their file: each Mapping in OTLP has lines for all of its locations or for
 none, and no location lies outside of its Mapping. Of a program that another was copied over nothing
-has a name of that other one."""
+has a name of that other one; one that was only touched keeps its names."""
 import os
 import shutil
 import signal
@@ -75,12 +75,20 @@ def wait_for_turns(profiler):
     rig.wait_for("the profiler reads", lambda: turns() - begin >= 10, 60)
 
 
-# Both run under one name and in one inode: 0.3 s of the first, 0.1 s of the second.
+# Both run under one name and in one inode: 0.3 s of the first, 0.1 s of the second. And one that
+# gets another time between two runs, and while it runs.
 OVER = """
 cp "$2" written-over
 "$1/written-over" spent 300
 cp "$3" written-over
 "$1/written-over" spent 100
+cp "$2" touched
+"$1/touched" spent 100
+touch -d 2001-02-03 touched
+"$1/touched" spent 300 &
+sleep 0.1
+touch touched
+wait
 """
 SPENDER = """
 #include <time.h>
@@ -114,6 +122,10 @@ def check_copied_over():
     stacks = [s for s in rig.read_folded(rig.path("over.folded")) if s.comm == "written-over" and s.user]
     of = {name: sum(s.n for s in stacks if f"burn_{name}" in s.user) for name in ("first", "second")}
     wrong = [s.user for s in stacks if any(f.startswith("before_") for f in s.user)]
+    touched = [s for s in rig.read_folded(rig.path("over.folded")) if s.comm == "touched" and s.user]
+    named = sum(s.n for s in touched if "burn_first" in s.user)
+    rig.check(named > 100 and named > 0.9 * rig.total(touched),
+              f"a program that was touched has names: {named} of {rig.total(touched)} samples")
     rig.check(20 < of["second"] < 75 and not wrong, f"{of} of {rig.total(stacks)} samples have names, the second's are "
               f"its own; wrong: {wrong[:2]}")
 

@@ -197,6 +197,40 @@ static void test_altered_later(void)
 	CHECK_STR(name_of(n, 1), "function_500");
 }
 
+/* Another time alone changes nothing, for one that is alone and for one that has a twin. */
+static void test_touched(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+	struct symbol_file *f;
+
+	run("cp program twin && cp other-2 alone");
+	add(n, 1, "program");
+	add(n, 2, "twin");
+	add(n, 3, "alone");
+	f = name_one(n, 2, false);
+	CHECK(name_one(n, 1, false) == f);
+	(void)name_one(n, 3, false);
+	for (int i = 0; i < 3; i++) {
+		char command[64];
+
+		(void)snprintf(command, sizeof(command), "touch -d 2001-02-0%d twin alone", i + 1);
+		run(command);
+		CHECK(name_one(n, 2, false) == f);
+		(void)name_one(n, 3, false);
+	}
+	/* Of another size, or the same size with another build id. */
+	run("echo >> alone");
+	CHECK(!file_names_symbols(n, 3));
+	run("cp program other-id && sed -i 's/a \\* 3/a * 4/' program.c &&"
+	    "gcc -g -O1 -no-pie -w -Wl,--build-id=sha1 -o rebuilt program.c");
+	add(n, 4, "other-id");
+	(void)name_one(n, 4, false);
+	run("test $(stat -c %s rebuilt) = $(stat -c %s other-id) && cat rebuilt > other-id");
+	CHECK(!file_names_symbols(n, 4));
+	run("cat program > other-id"); /* who knows what ran meanwhile */
+	CHECK(!file_names_symbols(n, 4));
+}
+
 /* A debug file that comes for one of them is for all. */
 static void test_named_anew(void)
 {
@@ -359,6 +393,7 @@ int main(void)
 	RUN(test_forged);
 	RUN(test_altered);
 	RUN(test_altered_later);
+	RUN(test_touched);
 	RUN(test_named_anew);
 	RUN(test_late);
 	RUN(test_budget);
