@@ -86,19 +86,19 @@ tests_fuzz_replay_control_LDADD = libbroker.a libopener.a libprocess.a libutil.a
 EXTRA_DIST += tests/fuzz/corpus-control
 
 check_PROGRAMS += tests/fuzz/replay-hotspot
-tests_fuzz_replay_hotspot_SOURCES = tests/fuzz/fuzz-hotspot.c tests/fuzz/input.h tests/fuzz/replay.h \
+tests_fuzz_replay_hotspot_SOURCES = tests/fuzz/fuzz-hotspot.c tests/fuzz/recording-target.h tests/fuzz/input.h tests/fuzz/replay.h \
 	tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h
 tests_fuzz_replay_hotspot_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/runtimes"'
 tests_fuzz_replay_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay-v8
-tests_fuzz_replay_v8_SOURCES = tests/fuzz/fuzz-v8.c tests/fuzz/input.h tests/fuzz/replay.h \
+tests_fuzz_replay_v8_SOURCES = tests/fuzz/fuzz-v8.c tests/fuzz/recording-target.h tests/fuzz/input.h tests/fuzz/replay.h \
 	tests/runtimes/recorded-v8.h tests/runtimes/recording.h
 tests_fuzz_replay_v8_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/v8"'
 tests_fuzz_replay_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay-cpython
-tests_fuzz_replay_cpython_SOURCES = tests/fuzz/fuzz-cpython.c tests/fuzz/input.h tests/fuzz/replay.h \
+tests_fuzz_replay_cpython_SOURCES = tests/fuzz/fuzz-cpython.c tests/fuzz/recording-target.h tests/fuzz/input.h tests/fuzz/replay.h \
 	tests/runtimes/recorded-cpython.h tests/runtimes/recording.h
 tests_fuzz_replay_cpython_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/cpython"'
 tests_fuzz_replay_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
