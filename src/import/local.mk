@@ -5,7 +5,10 @@ libimport_a_SOURCES = \
 	src/import/damaged.c \
 	src/import/folded.c \
 	src/import/import.c src/import/import.h \
-	src/import/otlp.c \
+	src/import/otlp.c src/import/otlp-internal.h \
+	src/import/otlp-fields.c \
+	src/import/otlp-frames.c \
+	src/import/otlp-resource.c \
 	src/import/pprof.c src/import/pprof-internal.h \
 	src/import/pprof-prune.c src/import/pprof-prune.h \
 	src/import/pprof-samples.c \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP profiles (v1development): ProfilesData, or ExportProfilesServiceRequest, which has the same
- * wire format. All samples refer to the dictionary of their message, so that is read first; a
- * location becomes a frame when a stack first needs it.
+ * wire format. All samples refer to the dictionary of their message, so that is read first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,262 +10,9 @@
 #include <string.h>
 
 #include "proto/wire-read.h"
-#include "src/import/builder.h"
+#include "src/import/otlp-internal.h"
 #include "src/profile/labels.h"
 #include "util/cleanup.h"
-
-/* Field numbers of ProfilesDictionary, less one. */
-enum { T_MAPPING, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK, N_TABLES };
-
-#define MAX_NAME_BYTES 512
-
-struct span {
-	const uint8_t *bytes;
-	size_t n;
-};
-
-struct otlp_file {
-	struct import *im;
-	ARRAY(struct span) tables[N_TABLES];
-	uint32_t *frames; /* by location */
-	char *texts[16];
-	struct profile_process process; /* of the current resource */
-	FILE *said;			/* its other attributes, in the form of labels.h */
-	char *said_text;
-	size_t n_said;
-	ARRAY(uint64_t) times; /* of the current sample */
-};
-
-enum text_place {
-	TEXT_KEY,
-	TEXT_VALUE,
-	TEXT_MODULE,
-	TEXT_BUILD_ID,
-	TEXT_LANGUAGE,
-	TEXT_THREAD,
-	TEXT_SCRATCH,
-	TEXT_RESOURCE,
-	TEXT_RESOURCE_KEY,
-	TEXT_TYPE,
-	TEXT_UNIT,
-	TEXT_PERIOD_TYPE,
-	TEXT_PERIOD_UNIT
-};
-
-/* ---- Fields ---- */
-
-static uint64_t number_of(const struct span *s, uint32_t number)
-{
-	struct cursor c = cursor_make(s->bytes, s->n);
-	struct wire_field f;
-
-	while (wire_read_field(&c, &f))
-		if (f.number == number && f.type != WIRE_BYTES)
-			return f.value;
-	return 0;
-}
-
-static struct span bytes_of(const struct span *s, uint32_t number)
-{
-	struct cursor c = cursor_make(s->bytes, s->n);
-	struct wire_field f;
-
-	while (wire_read_field(&c, &f))
-		if (f.number == number && f.type == WIRE_BYTES)
-			return (struct span){f.bytes, f.n};
-	return (struct span){NULL, 0};
-}
-
-static const struct span *row(const struct otlp_file *o, unsigned int table, uint64_t index)
-{
-	return index < o->tables[table].n ? &o->tables[table].items[index] : NULL;
-}
-
-static const char *keep_text(struct otlp_file *o, enum text_place place, const struct span *s)
-{
-	free(o->texts[place]);
-	o->texts[place] = s && s->n ? strndup((const char *)s->bytes, s->n) : NULL;
-	return o->texts[place];
-}
-
-static const char *text_of(struct otlp_file *o, enum text_place place, uint64_t index)
-{
-	return keep_text(o, place, index ? row(o, T_STRING, index) : NULL);
-}
-
-/* Key and value of an attribute of the dictionary; text NULL: a number. */
-static const char *attribute_of(struct otlp_file *o, uint64_t index, const char **ret_text,
-				uint64_t *ret_number)
-{
-	const struct span *a = row(o, T_ATTRIBUTE, index);
-	struct span value = a ? bytes_of(a, 2) : (struct span){NULL, 0}, text = bytes_of(&value, 1);
-
-	*ret_text = NULL;
-	*ret_number = 0;
-	if (!a || index == 0)
-		return NULL;
-	if (text.bytes)
-		*ret_text = keep_text(o, TEXT_VALUE, &text);
-	else if (number_of(&value, 8))
-		*ret_text = text_of(o, TEXT_VALUE, number_of(&value, 8));
-	else
-		*ret_number = number_of(&value, 3);
-	return text_of(o, TEXT_KEY, number_of(a, 1));
-}
-
-/* Calls fn for each number of a repeated field of s, packed or not. */
-static int each_number(struct otlp_file *o, const struct span *s, uint32_t number,
-		       int (*fn)(struct otlp_file *o, void *ctx, uint64_t value), void *ctx)
-{
-	struct cursor c = cursor_make(s->bytes, s->n);
-	struct wire_field f;
-	int r = 0;
-
-	while (r == 0 && wire_read_field(&c, &f)) {
-		struct cursor list = cursor_make(f.bytes, f.n);
-
-		if (f.number != number)
-			continue;
-		if (f.type != WIRE_BYTES)
-			r = fn(o, ctx, f.value);
-		while (f.type == WIRE_BYTES && r == 0 && cursor_left(&list) > 0) {
-			uint64_t value = wire_read_varint(&list);
-
-			r = cursor_ok(&list)
-				    ? fn(o, ctx, value)
-				    : import_damaged(o->im, "a list of numbers is damaged");
-		}
-	}
-	return r;
-}
-
-/* ---- Frames ---- */
-
-static int mapping_attribute(struct otlp_file *o, void *ctx, uint64_t index)
-{
-	struct import_frame *f = ctx;
-	const char *text, *key;
-	uint64_t number;
-
-	key = attribute_of(o, index, &text, &number);
-	if (key && text && strcmp(key, "process.executable.build_id.gnu") == 0) {
-		const struct span s = {(const uint8_t *)text, strlen(text)};
-
-		f->build_id = keep_text(o, TEXT_BUILD_ID, &s);
-	}
-	return 0;
-}
-
-/* Code that a runtime compiled is in anonymous memory, or in a mapping that the writer named; its
- * other frames have no address. */
-static void set_runtime(struct import_frame *f, enum profile_runtime runtime)
-{
-	if (f->kind == PROFILE_MODULE_RUNTIME) /* the writer named the mapping so */
-		return;
-	f->kind = f->module || f->address ? PROFILE_MODULE_JIT : PROFILE_MODULE_RUNTIME;
-	f->runtime = runtime;
-}
-
-static int location_attribute(struct otlp_file *o, void *ctx, uint64_t index)
-{
-	struct import_frame *f = ctx;
-	enum profile_runtime runtime;
-	const char *text, *key;
-	uint64_t number;
-
-	key = attribute_of(o, index, &text, &number);
-	if (!key || !text || strcmp(key, "profile.frame.type") != 0)
-		return 0;
-	if (strcmp(text, "kernel") == 0)
-		f->kind = PROFILE_MODULE_KERNEL;
-	else if (strcmp(text, "abort-marker") == 0)
-		f->kind = PROFILE_MODULE_MARKER;
-	else if (strcmp(text, "go") == 0 || strcmp(text, "rust") == 0)
-		f->language = strcmp(text, "go") == 0 ? "go" : "rust";
-	runtime = profile_runtime_by_name(text);
-	if (runtime != PROFILE_N_RUNTIMES)
-		set_runtime(f, runtime);
-	return 0;
-}
-
-static void mapping_read(struct otlp_file *o, uint64_t index, struct import_frame *f)
-{
-	const struct span *m = index ? row(o, T_MAPPING, index) : NULL;
-
-	if (!m)
-		return;
-	f->memory_start = number_of(m, 1);
-	f->memory_limit = number_of(m, 2);
-	f->file_offset = number_of(m, 3);
-	f->module = text_of(o, TEXT_MODULE, number_of(m, 4));
-	import_set_kind(f);
-	(void)each_number(o, m, 5, mapping_attribute, f);
-}
-
-static char *text_copy(struct otlp_file *o, uint64_t index)
-{
-	const char *text = text_of(o, TEXT_SCRATCH, index);
-
-	return text ? strdup(text) : NULL;
-}
-
-static uint32_t location_frame(struct otlp_file *o, uint64_t index)
-{
-	struct import_line lines[IMPORT_MAX_CHAIN + 1] = {0};
-	char *texts[3 * (IMPORT_MAX_CHAIN + 1)] = {NULL};
-	struct import_frame frame = {.kind = PROFILE_MODULE_FILE, .lines = lines};
-	const struct span *location = &o->tables[T_LOCATION].items[index];
-	struct cursor c = cursor_make(location->bytes, location->n);
-	struct wire_field f;
-
-	mapping_read(o, number_of(location, 1), &frame);
-	frame.address = number_of(location, 2);
-	while (wire_read_field(&c, &f)) {
-		const struct span line = {f.bytes, f.n}, *function;
-		char **text;
-
-		if (f.number != 3 || f.type != WIRE_BYTES)
-			continue;
-		/* If there are too many lines, the last is the outermost function. */
-		if (frame.n > IMPORT_MAX_CHAIN)
-			frame.n--;
-		text = texts + 3 * frame.n;
-		function = row(o, T_FUNCTION, number_of(&line, 1));
-		if (!function)
-			continue;
-		for (int i = 0; i < 3; i++) /* fields may be left from a line without a name */
-			free(text[i]);
-		text[0] = text_copy(o, number_of(function, 1));
-		text[1] = text_copy(o, number_of(function, 2));
-		text[2] = text_copy(o, number_of(function, 3));
-		lines[frame.n] =
-			(struct import_line){.name = text[0] ? text[0] : text[1],
-					     .system_name = text[1],
-					     .file = text[2],
-					     .line = (uint32_t)number_of(&line, 2),
-					     .column = (uint32_t)number_of(&line, 3),
-					     .start_line = (uint32_t)number_of(function, 4)};
-		frame.n += lines[frame.n].name != NULL;
-	}
-	(void)each_number(o, location, 4, location_attribute, &frame);
-	if (frame.n == 1 && import_is_marker(lines[0].name, &frame.address))
-		frame.kind = PROFILE_MODULE_MARKER;
-	else if (frame.kind == PROFILE_MODULE_MARKER)
-		frame.kind = PROFILE_MODULE_FILE; /* from another profiler */
-	o->frames[index] = import_add_frame(o->im, &frame);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		free(texts[i]);
-	return o->frames[index];
-}
-
-static int push_location(struct otlp_file *o, void *ctx, uint64_t index)
-{
-	if (index >= o->tables[T_LOCATION].n)
-		return import_damaged(
-			o->im, "a stack names location %" PRIu64 ", which does not exist", index);
-	return import_push(o->im, o->frames[index] == PROFILE_NONE ? location_frame(o, index)
-								   : o->frames[index]);
-}
 
 /* ---- Samples ---- */
 
@@ -281,7 +27,7 @@ static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	const char *text, *key;
 	uint64_t number;
 
-	key = attribute_of(o, index, &text, &number);
+	key = otlp_attribute(o, index, &text, &number);
 	if (!key)
 		return 0;
 	if (strcmp(key, "thread.id") == 0) {
@@ -291,7 +37,7 @@ static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	} else if (text && strcmp(key, "thread.name") == 0) {
 		const struct span name = {(const uint8_t *)text, strlen(text)};
 
-		s->thread = keep_text(o, TEXT_THREAD, &name);
+		s->thread = otlp_keep_text(o, TEXT_THREAD, &name);
 	}
 	return 0;
 }
@@ -363,7 +109,7 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 
 	r = times_read(o, sample);
 	if (r == 0)
-		r = each_number(o, sample, 4, count_value, &v);
+		r = otlp_each_number(o, sample, 4, count_value, &v);
 	if (r < 0)
 		return r;
 	n_times = o->times.n;
@@ -371,7 +117,7 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 		return v.sum ? import_add_sample(o->im, thread, v.sum, 0, fallback_time, cpu) : 0;
 	t.n = v.n == n_times || v.n == 0;
 	if (v.n == n_times)
-		return each_number(o, sample, 4, add_timed, &t);
+		return otlp_each_number(o, sample, 4, add_timed, &t);
 	/* The first ones get the remainder. */
 	for (int64_t n = (int64_t)n_times; t.i < n_times && r == 0;) {
 		int64_t left = v.sum % n, at = (int64_t)t.i;
@@ -398,9 +144,9 @@ static void keep_id(struct otlp_file *o, const char *key, const struct span *id,
 /* The labels for the span that a sample was in; "": none. */
 static strid link_labels(struct otlp_file *o, uint64_t index)
 {
-	const struct span *link = index ? row(o, T_LINK, index) : NULL;
-	const struct span trace = link ? bytes_of(link, 1) : (struct span){NULL, 0};
-	const struct span span = link ? bytes_of(link, 2) : (struct span){NULL, 0};
+	const struct span *link = index ? otlp_row(o, T_LINK, index) : NULL;
+	const struct span trace = link ? otlp_bytes(link, 1) : (struct span){NULL, 0};
+	const struct span span = link ? otlp_bytes(link, 2) : (struct span){NULL, 0};
 	_cleanup_free_ char *text = NULL;
 	FILE *out = NULL;
 	size_t n;
@@ -416,7 +162,7 @@ static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t 
 {
 	struct sample_facts facts = {0};
 	struct profile *p = o->im->p;
-	const struct span *stack = row(o, T_STACK, number_of(sample, 1));
+	const struct span *stack = otlp_row(o, T_STACK, otlp_number(sample, 1));
 	struct profile_thread thread;
 	uint32_t process;
 	int r;
@@ -425,10 +171,10 @@ static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t 
 	if (!stack)
 		return import_damaged(o->im,
 				      "a sample names stack %" PRIu64 ", which does not exist",
-				      number_of(sample, 1));
-	r = each_number(o, stack, 1, push_location, NULL);
+				      otlp_number(sample, 1));
+	r = otlp_each_number(o, stack, 1, otlp_push_location, NULL);
 	if (r == 0)
-		r = each_number(o, sample, 2, sample_attribute, &facts);
+		r = otlp_each_number(o, sample, 2, sample_attribute, &facts);
 	if (r < 0)
 		return r;
 	process = profile_add_process(p, &o->process);
@@ -438,21 +184,10 @@ static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t 
 		.process = process,
 		.tid = (uint32_t)facts.tid,
 		.name = strtab_put(&p->strings, facts.thread ? facts.thread : ""),
-		.labels = link_labels(o, number_of(sample, 3)),
+		.labels = link_labels(o, otlp_number(sample, 3)),
 	};
 	return add_samples(o, sample, profile_add_labelled_thread(p, &thread), (uint32_t)facts.cpu,
 			   time);
-}
-
-static strid keep(struct otlp_file *o, const char *text)
-{
-	return strtab_put(&o->im->p->strings, text ? text : "");
-}
-
-static void take_fact(char **field, const char *text)
-{
-	if (!*field && text)
-		*field = strdup(text);
 }
 
 static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
@@ -460,7 +195,7 @@ static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	const char *text, *key;
 	uint64_t number;
 
-	key = attribute_of(o, index, &text, &number);
+	key = otlp_attribute(o, index, &text, &number);
 	if (!key || strncmp(key, "perfwalk.", 9) != 0)
 		return 0;
 	if (!text && strcmp(key, "perfwalk.cpus") == 0)
@@ -469,11 +204,11 @@ static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	else if (!text)
 		import_counter(o->im, key + 9, number);
 	else if (strcmp(key, "perfwalk.comm") == 0)
-		o->process.comm = keep(o, text);
+		o->process.comm = otlp_keep(o, text);
 	else if (strcmp(key, "perfwalk.title") == 0)
-		take_fact(&o->im->facts->title, text);
+		otlp_take_fact(&o->im->facts->title, text);
 	else if (strcmp(key, "perfwalk.kernel_release") == 0)
-		take_fact(&o->im->facts->kernel_release, text);
+		otlp_take_fact(&o->im->facts->kernel_release, text);
 	else if (strcmp(key, "perfwalk.event") == 0)
 		import_name_event(o->im, text, 0);
 	return 0;
@@ -488,14 +223,15 @@ struct otlp_kind {
 static const char *name_of(struct otlp_file *o, enum text_place place, const struct span *type,
 			   uint32_t field)
 {
-	const char *text = text_of(o, place, number_of(type, field));
+	const char *text = otlp_text(o, place, otlp_number(type, field));
 
 	return text ? text : "";
 }
 
 static struct otlp_kind kind_of(struct otlp_file *o, const struct span *profile)
 {
-	const struct span sample_type = bytes_of(profile, 1), period_type = bytes_of(profile, 5);
+	const struct span sample_type = otlp_bytes(profile, 1),
+			  period_type = otlp_bytes(profile, 5);
 	struct otlp_kind k = {
 		.type = name_of(o, TEXT_TYPE, &sample_type, 1),
 		.unit = name_of(o, TEXT_UNIT, &sample_type, 2),
@@ -526,7 +262,7 @@ static int match_event(struct otlp_file *o, void *ctx, uint64_t index)
 	const char *text, *key;
 	uint64_t number;
 
-	key = attribute_of(o, index, &text, &number);
+	key = otlp_attribute(o, index, &text, &number);
 	s->found |=
 		key && text && strcmp(key, "perfwalk.event") == 0 && strcmp(text, s->wanted) == 0;
 	return 0;
@@ -537,7 +273,7 @@ static bool is_of_event(struct otlp_file *o, const struct span *profile, const c
 {
 	struct event_search s = {.wanted = name};
 
-	return each_number(o, profile, 11, match_event, &s) == 0 && s.found;
+	return otlp_each_number(o, profile, 11, match_event, &s) == 0 && s.found;
 }
 
 /*
@@ -572,7 +308,7 @@ static int begin_profile(struct otlp_file *o, const struct span *profile)
 		import_measure_values(im, *k.type ? k.type : "samples", k.unit);
 	struct import_measure m = k.counted
 					  ? import_measure_samples(im, k.period_type, k.period_unit,
-								   (int64_t)number_of(profile, 6))
+								   (int64_t)otlp_number(profile, 6))
 					  : values;
 	int r;
 
@@ -609,7 +345,7 @@ static int check_moment(struct otlp_file *o, uint64_t start_unix_ns)
 static int profile_read(struct otlp_file *o, const struct span *profile)
 {
 	struct cursor c = cursor_make(profile->bytes, profile->n);
-	uint64_t time = number_of(profile, 3);
+	uint64_t time = otlp_number(profile, 3);
 	struct wire_field f;
 	int r;
 
@@ -620,9 +356,9 @@ static int profile_read(struct otlp_file *o, const struct span *profile)
 	if (r < 0)
 		return r;
 	/* The attributes have the name of the event; the period's type is only "cpu". */
-	r = each_number(o, profile, 11, profile_attribute, NULL);
+	r = otlp_each_number(o, profile, 11, profile_attribute, NULL);
 	if (r == 0)
-		r = import_add_time(o->im, time, number_of(profile, 4));
+		r = import_add_time(o->im, time, otlp_number(profile, 4));
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span sample = {f.bytes, f.n};
 
@@ -634,146 +370,10 @@ static int profile_read(struct otlp_file *o, const struct span *profile)
 
 /* ---- Resources ---- */
 
-/* Joins namespace, pod and container, which come in any order, to one name. */
-static strid join_name(struct otlp_file *o, strid name, const char *part)
-{
-	const char *before = profile_text(o->im->p, name);
-	char text[MAX_NAME_BYTES];
-
-	if (!*before)
-		return keep(o, part);
-	(void)snprintf(text, sizeof(text), "%s/%s", before, part ? part : "");
-	return keep(o, text);
-}
-
-/* An attribute without a field of its own: texts, numbers and truth values. */
-static void keep_attribute(struct otlp_file *o, const char *key, const char *text,
-			   const struct span *value)
-{
-	struct cursor c = cursor_make(value->bytes, value->n);
-	struct label l = {.key = key, .text = text, .unit = ""};
-	struct wire_field f;
-	bool known = text != NULL;
-
-	while (!text && wire_read_field(&c, &f)) {
-		known = f.type == WIRE_VARINT && (f.number == 2 || f.number == 3);
-		l.number = (int64_t)f.value;
-		l.unit = f.number == 2 ? "bool" : "";
-	}
-	if (known)
-		import_keep_label(&o->said, &l, &o->said_text, &o->n_said);
-}
-
-/* Does a resource's service have a name of its own, which does not follow from the process? */
-static bool is_own_name(struct otlp_file *o, const char *service)
-{
-	const char *path = profile_text(o->im->p, o->process.executable_path);
-	const char *slash = strrchr(path, '/');
-
-	return *service && strcmp(service, slash ? slash + 1 : path) != 0 &&
-	       strcmp(service, profile_text(o->im->p, o->process.comm)) != 0 &&
-	       strcmp(service, "kernel") != 0 && strcmp(service, "unknown_service") != 0;
-}
-
-static void end_resource(struct otlp_file *o, const char *service)
-{
-	if (is_own_name(o, service))
-		import_keep_label(
-			&o->said,
-			&(struct label){.key = "service.name", .text = service, .unit = ""},
-			&o->said_text, &o->n_said);
-	if (o->said && fclose(o->said) == 0)
-		o->process.attributes = strtab_put(&o->im->p->strings, o->said_text);
-	free(o->said_text);
-	o->said = NULL;
-	o->said_text = NULL;
-}
-
-/* Attributes that all have, or that follow from others. */
-static bool is_derived(const char *key)
-{
-	static const char *const keys[] = {"process.pid",	  "process.creation.time",
-					   "service.name",	  "host.name",
-					   "k8s.namespace.name",  "k8s.pod.name",
-					   "k8s.container.name",  "k8s.deployment.name",
-					   "k8s.replicaset.name", "os.type"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (strcmp(key, keys[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void resource_attribute(struct otlp_file *o, const struct span *attribute,
-			       char service[MAX_NAME_BYTES])
-{
-	const struct span name = bytes_of(attribute, 1), value = bytes_of(attribute, 2);
-	const struct span string = bytes_of(&value, 1);
-	const char *key = keep_text(o, TEXT_RESOURCE_KEY, &name);
-	const char *text = keep_text(o, TEXT_RESOURCE, &string);
-	struct profile_process *p = &o->process;
-	const struct {
-		const char *key;
-		strid *field;
-	} texts[] = {
-		{"process.executable.path", &p->executable_path},
-		{"process.executable.name", &p->comm},
-		{"process.linux.cgroup", &p->cgroup},
-		{"container.id", &p->container_id},
-		{"container.name", &p->container_name},
-		{"container.runtime.name", &p->container_runtime},
-		{"k8s.pod.uid", &p->pod_uid},
-		{"systemd.unit", &p->systemd_unit},
-	};
-
-	bool known;
-
-	if (!key)
-		return;
-	known = is_derived(key);
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-		if (strcmp(key, texts[i].key) == 0) {
-			*texts[i].field = keep(o, text);
-			known = true;
-		}
-	}
-	if (!known)
-		keep_attribute(o, key, text, &value);
-	if (strcmp(key, "k8s.namespace.name") == 0 || strcmp(key, "k8s.pod.name") == 0 ||
-	    strcmp(key, "k8s.container.name") == 0)
-		p->container_name = join_name(o, p->container_name, text);
-	if (strcmp(key, "service.name") == 0 && text)
-		(void)snprintf(service, MAX_NAME_BYTES, "%s", text);
-	if (strcmp(key, "process.pid") == 0)
-		p->pid = (uint32_t)number_of(&value, 3);
-	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY && text &&
-		 strcmp(text, "unknown_service") != 0)
-		p->comm = keep(o, text);
-	else if (strcmp(key, "host.name") == 0)
-		take_fact(&o->im->facts->host_name, text);
-}
-
-static void resource_read(struct otlp_file *o, const struct span *resource)
-{
-	struct cursor c = cursor_make(resource->bytes, resource->n);
-	char service[MAX_NAME_BYTES] = "";
-	struct wire_field f;
-
-	o->process = (struct profile_process){0};
-	while (wire_read_field(&c, &f)) {
-		const struct span attribute = {f.bytes, f.n};
-
-		if (f.number == 1 && f.type == WIRE_BYTES)
-			resource_attribute(o, &attribute, service);
-	}
-	end_resource(o, service);
-}
-
 /* Profiles of perfwalk have counters, in the first of many; others have none. */
 static int scope_read(struct otlp_file *o, const struct span *scope)
 {
-	const struct span facts = bytes_of(scope, 1), name = bytes_of(&facts, 1);
+	const struct span facts = otlp_bytes(scope, 1), name = otlp_bytes(&facts, 1);
 	struct cursor c = cursor_make(scope->bytes, scope->n);
 	struct wire_field f;
 	int r = 0;
@@ -790,12 +390,12 @@ static int scope_read(struct otlp_file *o, const struct span *scope)
 
 static int resource_profiles_read(struct otlp_file *o, const struct span *rp)
 {
-	const struct span resource = bytes_of(rp, 1);
+	const struct span resource = otlp_bytes(rp, 1);
 	struct cursor c = cursor_make(rp->bytes, rp->n);
 	struct wire_field f;
 	int r = 0;
 
-	resource_read(o, &resource);
+	otlp_read_resource(o, &resource);
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span scope = {f.bytes, f.n};
 
@@ -833,7 +433,7 @@ static int dictionary_read(struct otlp_file *o, const struct span *dictionary)
 
 static int message_read(struct otlp_file *o, const struct span *message)
 {
-	const struct span dictionary = bytes_of(message, 2);
+	const struct span dictionary = otlp_bytes(message, 2);
 	struct cursor c = cursor_make(message->bytes, message->n);
 	struct wire_field f;
 	int r;

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A resource is a process, with its container, pod and unit, and all else that it says of itself. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wire-read.h"
+#include "src/import/otlp-internal.h"
+#include "src/profile/labels.h"
+#include "util/cleanup.h"
+#include "util/cursor.h"
+
+#define MAX_NAME_BYTES 512
+
+/* Joins namespace, pod and container, which come in any order, to one name. */
+static strid join_name(struct otlp_file *o, strid name, const char *part)
+{
+	const char *before = profile_text(o->im->p, name);
+	char text[MAX_NAME_BYTES];
+
+	if (!*before)
+		return otlp_keep(o, part);
+	(void)snprintf(text, sizeof(text), "%s/%s", before, part ? part : "");
+	return otlp_keep(o, text);
+}
+
+/* An attribute without a field of its own: texts, numbers and truth values. */
+static void keep_attribute(struct otlp_file *o, const char *key, const char *text,
+			   const struct span *value)
+{
+	struct cursor c = cursor_make(value->bytes, value->n);
+	struct label l = {.key = key, .text = text, .unit = ""};
+	struct wire_field f;
+	bool known = text != NULL;
+
+	while (!text && wire_read_field(&c, &f)) {
+		known = f.type == WIRE_VARINT && (f.number == 2 || f.number == 3);
+		l.number = (int64_t)f.value;
+		l.unit = f.number == 2 ? "bool" : "";
+	}
+	if (known)
+		import_keep_label(&o->said, &l, &o->said_text, &o->n_said);
+}
+
+/* Does a resource's service have a name of its own, which does not follow from the process? */
+static bool is_own_name(struct otlp_file *o, const char *service)
+{
+	const char *path = profile_text(o->im->p, o->process.executable_path);
+	const char *slash = strrchr(path, '/');
+
+	return *service && strcmp(service, slash ? slash + 1 : path) != 0 &&
+	       strcmp(service, profile_text(o->im->p, o->process.comm)) != 0 &&
+	       strcmp(service, "kernel") != 0 && strcmp(service, "unknown_service") != 0;
+}
+
+static void end_resource(struct otlp_file *o, const char *service)
+{
+	if (is_own_name(o, service))
+		import_keep_label(
+			&o->said,
+			&(struct label){.key = "service.name", .text = service, .unit = ""},
+			&o->said_text, &o->n_said);
+	if (o->said && fclose(o->said) == 0)
+		o->process.attributes = strtab_put(&o->im->p->strings, o->said_text);
+	free(o->said_text);
+	o->said = NULL;
+	o->said_text = NULL;
+}
+
+/* Attributes that all have, or that follow from others. */
+static bool is_derived(const char *key)
+{
+	static const char *const keys[] = {"process.pid",	  "process.creation.time",
+					   "service.name",	  "host.name",
+					   "k8s.namespace.name",  "k8s.pod.name",
+					   "k8s.container.name",  "k8s.deployment.name",
+					   "k8s.replicaset.name", "os.type"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void resource_attribute(struct otlp_file *o, const struct span *attribute,
+			       char service[MAX_NAME_BYTES])
+{
+	const struct span name = otlp_bytes(attribute, 1), value = otlp_bytes(attribute, 2);
+	const struct span string = otlp_bytes(&value, 1);
+	const char *key = otlp_keep_text(o, TEXT_RESOURCE_KEY, &name);
+	const char *text = otlp_keep_text(o, TEXT_RESOURCE, &string);
+	struct profile_process *p = &o->process;
+	const struct {
+		const char *key;
+		strid *field;
+	} texts[] = {
+		{"process.executable.path", &p->executable_path},
+		{"process.executable.name", &p->comm},
+		{"process.linux.cgroup", &p->cgroup},
+		{"container.id", &p->container_id},
+		{"container.name", &p->container_name},
+		{"container.runtime.name", &p->container_runtime},
+		{"k8s.pod.uid", &p->pod_uid},
+		{"systemd.unit", &p->systemd_unit},
+	};
+
+	bool known;
+
+	if (!key)
+		return;
+	known = is_derived(key);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (strcmp(key, texts[i].key) == 0) {
+			*texts[i].field = otlp_keep(o, text);
+			known = true;
+		}
+	}
+	if (!known)
+		keep_attribute(o, key, text, &value);
+	if (strcmp(key, "k8s.namespace.name") == 0 || strcmp(key, "k8s.pod.name") == 0 ||
+	    strcmp(key, "k8s.container.name") == 0)
+		p->container_name = join_name(o, p->container_name, text);
+	if (strcmp(key, "service.name") == 0 && text)
+		(void)snprintf(service, MAX_NAME_BYTES, "%s", text);
+	if (strcmp(key, "process.pid") == 0)
+		p->pid = (uint32_t)otlp_number(&value, 3);
+	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY && text &&
+		 strcmp(text, "unknown_service") != 0)
+		p->comm = otlp_keep(o, text);
+	else if (strcmp(key, "host.name") == 0)
+		otlp_take_fact(&o->im->facts->host_name, text);
+}
+
+void otlp_read_resource(struct otlp_file *o, const struct span *resource)
+{
+	struct cursor c = cursor_make(resource->bytes, resource->n);
+	char service[MAX_NAME_BYTES] = "";
+	struct wire_field f;
+
+	o->process = (struct profile_process){0};
+	while (wire_read_field(&c, &f)) {
+		const struct span attribute = {f.bytes, f.n};
+
+		if (f.number == 1 && f.type == WIRE_BYTES)
+			resource_attribute(o, &attribute, service);
+	}
+	end_resource(o, service);
+}
