@@ -59,8 +59,8 @@ struct spool {
 	uint32_t n_bad, n_corrupt;
 	struct spool_file *written[SPOOL_BATCH]; /* and not safe yet */
 	uint32_t n_written;
-	bool failing;
-	uint64_t retry_ns; /* while failing: not before */
+	bool failing, refused; /* refused: one behind those written could not be */
+	uint64_t retry_ns;     /* while failing: not before */
 	struct log_ratelimit corrupt;
 };
 
@@ -276,6 +276,12 @@ static int note_outcome(struct spool *s, int r)
 	return r;
 }
 
+static int note_refused(struct spool *s, int r)
+{
+	s->refused = s->n_written > 0;
+	return note_outcome(s, r);
+}
+
 static struct spool_file *file_of(struct spool *s, uint64_t seq, const struct spool_header *h)
 {
 	struct spool_file *f = calloc(1, sizeof(*f));
@@ -318,13 +324,13 @@ int spool_write(struct spool *s, uint64_t seq, const struct spool_item *item, vo
 		return -EFBIG;
 	f = file_of(s, seq, &h);
 	if (!f)
-		return note_outcome(s, -ENOMEM);
+		return note_refused(s, -ENOMEM);
 	r = disk_reserve_check(s->dir_fd, f->bytes);
 	if (r == 0)
 		r = spool_file_write(s->dir_fd, seq, &h, item->body);
 	if (r < 0) {
 		free(f);
-		return note_outcome(s, r);
+		return note_refused(s, r);
 	}
 	f->owner = owner;
 	f->busy = true;
@@ -349,7 +355,11 @@ int spool_commit(struct spool *s)
 			spool_remove(s, s->written[i]);
 	}
 	s->n_written = 0;
-	return note_outcome(s, r);
+	/* If one behind them was refused, it is not so that the disk can be written again. */
+	if (r < 0 || !s->refused)
+		r = note_outcome(s, r);
+	s->refused = false;
+	return r;
 }
 
 /* Older ones go only once the new one is safe: a disk that cannot be written costs nothing that is

@@ -699,6 +699,15 @@ static void test_full_disk(void)
 	spool_retry_now(s);
 	CHECK(spool_usable(s, clock_monotonic_ns()));
 
+	/* Of two at once only the first fits. */
+	CHECK_INT(put(s, n, 1000, &f), ==, 0);
+	CHECK_INT(write_down(s, n, 1000, &f), ==, 0);
+	CHECK_INT(write_down(s, n + 1, 60000, &f), ==, -ENOSPC);
+	CHECK_INT(spool_commit(s), ==, 0);
+	CHECK(!spool_usable(s, clock_monotonic_ns()));
+	while (spool_n_files(s) > n)
+		spool_remove(s, spool_next(s, NULL));
+
 	/* Full to the last page, so that the write itself fails; then there is room again. */
 	CHECK_INT(run("dd if=/dev/zero of=filler bs=4k 2>/dev/null; test -s filler%s", ""), ==, 0);
 	CHECK_INT(put(s, n, 30000, &f), ==, -ENOSPC);
