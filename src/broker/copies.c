@@ -109,9 +109,9 @@ static int attach(struct broker *b, const struct library_copy *c)
 
 	/* Of tasks. */
 	if (r == 0 && b->options.n_pids > 0 && e->cpus.n > 0) {
-		r = uprobe_keep(c->picked, e->cpus.items[0].events.cpu);
+		r = sample_keep_probe(c->picked, e->cpus.items[0].events.cpu);
 		if (r == 0 && c->ended)
-			r = uprobe_keep(c->ended, e->cpus.items[0].events.cpu);
+			r = sample_keep_probe(c->ended, e->cpus.items[0].events.cpu);
 	}
 	if (r == 0 && c->ended)
 		r = events_add_copy(&e[1], c->ended, enable);

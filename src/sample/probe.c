@@ -187,6 +187,22 @@ static void warn_of_hang(const struct sample_features *f)
 		    name.release);
 }
 
+int sample_keep_probe(struct sample_uprobe *u, int cpu)
+{
+	for (uint32_t i = 0; i < u->n_sites; i++) {
+		struct perf_event_attr attr = {
+			.size = PERF_ATTR_SIZE_VER3, .sample_period = 1, .disabled = 1};
+
+		if (u->sites[i].keeper_fd >= 0)
+			continue;
+		uprobe_attr(u, i, &attr);
+		u->sites[i].keeper_fd = event_open(&attr, -1, cpu, true);
+		if (u->sites[i].keeper_fd < 0)
+			return u->sites[i].keeper_fd;
+	}
+	return 0;
+}
+
 /* A thread that is followed by perf's own probe could make no thread and no child any more. */
 static int check_uprobe(const struct sample_options *o, pid_t pid, int cpu, char *error,
 			size_t n_error)
@@ -198,7 +214,7 @@ static int check_uprobe(const struct sample_options *o, pid_t pid, int cpu, char
 	if (!u || pid == -1)
 		return 0;
 	if (!u->by_path || o->this_thread) {
-		r = uprobe_keep(u, cpu);
+		r = sample_keep_probe(u, cpu);
 		if (r < 0)
 			uprobe_explain(u, r, error, n_error);
 		return r;

@@ -229,6 +229,13 @@ static inline bool sample_has_capability(const struct sample_circumstances *c, i
 	return c->capabilities >> capability & 1;
 }
 
+/*
+ * Keeps a probe set in every process, as long as this one lives: for events of single tasks. The
+ * kernel swaps those of threads of one origin when it switches between them, but not for whom the
+ * probe is set, and takes it away from a process of which another thread ends. 0 or -errno.
+ */
+int sample_keep_probe(struct sample_uprobe *u, int cpu);
+
 /* Tries all features with disabled events. 0, or -errno of the plainest event with a message for
  * the user in error: cause, current value, remedy. */
 int sample_probe(const struct sample_options *options, pid_t pid, struct sample_features *ret,

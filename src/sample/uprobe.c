@@ -279,22 +279,6 @@ void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event
 	attr->config2 = u->sites[site].offset;
 }
 
-int uprobe_keep(struct sample_uprobe *u, int cpu)
-{
-	for (uint32_t i = 0; i < u->n_sites; i++) {
-		struct perf_event_attr attr = {
-			.size = PERF_ATTR_SIZE_VER3, .sample_period = 1, .disabled = 1};
-
-		if (u->sites[i].keeper_fd >= 0)
-			continue;
-		uprobe_attr(u, i, &attr);
-		u->sites[i].keeper_fd = event_open(&attr, -1, cpu, true);
-		if (u->sites[i].keeper_fd < 0)
-			return u->sites[i].keeper_fd;
-	}
-	return 0;
-}
-
 /* ---- Placing ---- */
 
 static bool same_places(const struct sample_uprobe *u, int fd, const struct uprobe_site *sites,

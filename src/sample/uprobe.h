@@ -67,13 +67,6 @@ int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, 
 		    const struct uprobe_site *sites, uint32_t n, char *error, size_t n_error);
 struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u);
 
-/*
- * Keeps a probe set in every process, as long as this one lives: for events of single tasks. The
- * kernel swaps those of threads of one origin when it switches between them, but not for whom the
- * probe is set, and takes it away from a process of which another thread ends. 0 or -errno.
- */
-int uprobe_keep(struct sample_uprobe *u, int cpu);
-
 /* What its events are opened with. */
 void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event_attr *attr);
 /* Text for the user: why an event of it cannot be opened. */
