@@ -15,9 +15,10 @@
 #include "util/cleanup.h"
 #include "util/loop.h"
 
-#define LOOK_NS	    (5 * NSEC_PER_MSEC)
-#define MAX_LOOKS   4096
-#define MAX_WAIT_NS (500 * NSEC_PER_MSEC)
+#define LOOK_NS	     (5 * NSEC_PER_MSEC)
+#define MAX_LOOKS    4096
+#define MAX_WAIT_NS  (500 * NSEC_PER_MSEC)
+#define MAX_LOOKS_NS (10 * NSEC_PER_SEC)
 
 static bool is_sampling_allocations(const struct broker *b)
 {
@@ -115,11 +116,15 @@ static void stop_waiting(struct broker *b)
 static void on_look(void *ctx)
 {
 	struct broker *b = ctx;
+	uint64_t until_ns = b->foresight.until_ns;
 	bool met = b->foresight.running;
 
 	b->foresight.running =
 		b->foresight.looked && b->readers.n_clients > 0 && are_readers_running(b);
-	if ((met && b->foresight.running) || clock_monotonic_ns() > b->foresight.until_ns)
+	/* Probes cannot be set later for what allocates meanwhile; readers come anyway. */
+	if (is_sampling_allocations(b) && !b->foresight.looked)
+		until_ns += MAX_LOOKS_NS;
+	if ((met && b->foresight.running) || clock_monotonic_ns() > until_ns)
 		stop_waiting(b);
 }
 
