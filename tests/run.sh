@@ -100,6 +100,7 @@ SYSTEM_TESTS="
 	wall           60  beside
 	uprobes        90  beside
 	allocations    90  beside
+	allocators     90  beside
 	since          60  beside
 	hygiene        60  beside
 	completion     60  beside

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/profiler src/broker src/sample src/cmd symbolize
+"""--alloc of programs that allocate by themselves, without a flag and without an agent: a Go program's blocks are
+those of its own profile, byte for byte, and a Java VM's those of JFR's events in the same run. Both also against
+what the workloads allocate. Needs root."""
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+
+import rig
+from sink import Sink
+
+RATE = 512 << 10
+KINDS = ("alloc_space", "alloc_objects", "inuse_space", "inuse_objects")
+GO = {"main.allocateSmall": (128, 400000, 400000), "main.allocateFreed": (8192, 10000, 0),
+      "main.allocateLarge": (1 << 20, 64, 64), "main.allocateDeep": (1 << 19, 3000, None)}
+JAVA = {"allocateSmall": 136 * 1000000, "allocateMedium": 4016 * 30000, "allocateLarge": 3000016 * 40}
+
+
+def sums(name, pattern):
+    """{type: {function: [sum, samples]}}, by the innermost function of that pattern."""
+    found = {kind: {} for kind in KINDS}
+    with open(name, encoding="utf-8") as f:
+        entries = f.read().split("\n\n")
+    for entry in entries:
+        lines = [x for x in entry.splitlines() if not x.startswith("#")]
+        m = re.fullmatch(r".+? +\d+/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
+        if not m or m[2] not in found:
+            continue
+        names = [line.split()[1].split("+")[0] for line in lines[1:]]
+        function = next((x for x in names if re.search(pattern, x)), None)
+        if function:
+            s = found[m[2]].setdefault(re.search(pattern, function)[0], [0, 0])
+            s[0] += int(m[1])
+            s[1] += 1
+            if s[1] == 1 and kind_is_space(m[2]):
+                rig.check(names[0] == function, f"the stack of {m[2]} begins in the program: {names[:3]}")
+    return found
+
+
+def kind_is_space(kind):
+    return kind.endswith("_space")
+
+
+# ---- Go ----
+
+class Program:
+    """A workload, which waits."""
+    def __init__(self, *command):
+        self.process = rig.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = ""
+        self.wait("ready")
+
+    def wait(self, word):
+        line = ""
+        while not line.startswith(word):
+            line = self.process.stdout.readline()
+            if not line:
+                rig.fail(f"the workload ended: {self.said}")
+            self.said += line
+        return True
+
+    def go(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.wait("done")
+
+    def end(self):
+        self.process.communicate("\n", timeout=rig.PATIENCE)
+
+
+def compare_go(name, said, what):
+    found = sums(name, r"main\.allocate\w+")
+    own = {m[1]: dict(zip(KINDS, map(int, m.groups()[1:]))) for m in re.finditer(r"^(main\.\w+) (\d+) (\d+) (\d+) (\d+)$", said, re.M)}
+    rig.check(set(own) == set(GO), f"{what}: its own profile has {sorted(own)}")
+    worst = 0, ""
+    for path, (size, n, in_use) in GO.items():
+        picked = 1 - math.exp(-size / RATE)
+        for kind in KINDS:
+            got, n_samples = found[kind].get(path, (0, 0))
+            expected = own[path][kind]
+            # What is in use is told place by place; objects are rounded by chance, blocks to bytes.
+            slack = n_samples + 1 if kind_is_space(kind) else 3 * math.sqrt(n_samples + 1) + 1
+            # Some are still to be swept.
+            if kind.startswith("inuse") and in_use is None:
+                continue
+            rig.check(abs(got - expected) <= slack, f"{what}: {kind} of {path} is {got}, by Go's own profile {expected}")
+            if not kind_is_space(kind):
+                continue  # a small block of the runtime's own stands for thousands
+            blocks = n if kind.startswith("alloc") else in_use
+            sd = size * math.sqrt(blocks * (1 - picked) / picked)
+            z = abs(got - blocks * size) / sd if sd else 0
+            worst = max(worst, (z, f"{kind} of {path} is {got}, not {blocks * size}"))
+    rig.check(worst[0] < 5, f"{what}: the worst sum is {worst[0]:.1f} standard deviations off: {worst[1]}")
+
+
+def build_go():
+    out = rig.path("heap-go")
+    env = {**os.environ, "GOFLAGS": "-buildvcs=false"}
+    p = subprocess.run(["go", "build", "-o", out, os.path.join(rig.WORKLOADS, "heap.go")], capture_output=True,
+                       text=True, env=env, check=False)
+    if p.returncode != 0:
+        rig.fail(f"heap.go does not build:\n{p.stderr}")
+    return out
+
+
+def is_probed(pid, program):
+    """Whether the kernel has put a breakpoint into the code of the process."""
+    nm = subprocess.run(["go", "tool", "nm", program], capture_output=True, text=True, check=True).stdout
+    address = int(re.search(r"^ *([0-9a-f]+) T runtime\.mProf_Malloc$", nm, re.M)[1], 16)
+    with open(f"/proc/{pid}/mem", "rb") as f:
+        f.seek(address)
+        return f.read(1) == b"\xcc"
+
+
+def check_go():
+    program = build_go()
+    for what, options in (("one process", lambda p: ["-p", p.process.pid]), ("the whole host", lambda p: ["-a"])):
+        p, name = Program(program), rig.path("go.perf.txt")
+        summary = rig.record(*options(p), "--alloc", "-o", name, until=p.go)
+        rig.check(re.search(r"^  lost +0 ", str(summary.out), re.M), f"{what}: nothing was lost")
+        compare_go(name, p.said, what)
+        p.end()
+    # One that starts later gets its probe when it has been mapped.
+    name = rig.path("command.perf.txt")
+    r = rig.start([rig.perfwalk(), "record", "--alloc", "-o", name, "--", program], stdin=subprocess.PIPE,
+                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    children = f"/proc/{r.pid}/task/{r.pid}/children"
+
+    def probed():
+        with open(children, encoding="ascii") as f:
+            pids = [int(x) for x in f.read().split()]
+        return any(os.path.exists(f"/proc/{x}/exe") and os.readlink(f"/proc/{x}/exe") == program and is_probed(x, program) for x in pids)
+    rig.wait_for("a probe in a command", probed, 60)
+    out, _ = r.communicate("\n\n", timeout=rig.PATIENCE)
+    compare_go(name, out, "a command")
+
+
+CONFIG = """[profiler]
+reporter_interval = 1s
+ring_size = 4M
+[alloc]
+enabled = yes
+budget = 100000
+[filter]
+include_comm = heap-go
+[export:sink]
+endpoint = {}
+"""
+
+
+def check_daemon():
+    program = rig.path("heap-go")
+    p = Program(program, "busy")
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(sink.endpoint))
+        d.wait_up()
+        if not rig.wait_for("a probe in a program that runs", lambda: is_probed(p.process.pid, program) or "[alloc]" in d.log(), 60):
+            rig.skip("this daemon may not set probes")
+        p.go()
+        own = int(re.search(r"^main\.allocateLarge (\d+)", p.said, re.M)[1])
+
+        def told():
+            return sum(sum(s.values) for view in sink.views() for profile in
+                       (q for r in view.message.resource_profiles for s in r.scope_profiles for q in s.profiles)
+                       if view.strings[profile.sample_type.type_strindex] == "alloc_space"
+                       for s in profile.samples if "main.allocateLarge" in view.frames(s.stack_index))
+        rig.wait_for("windows with all of it", lambda: told() >= own - 100, 60)
+        rig.check(told() <= own + 100, f"the daemon tells {told()} bytes of main.allocateLarge, Go's own profile {own}")
+        p.end()
+        d.stop()
+
+
+# ---- Java ----
+
+EVENTS = """<?xml version="1.0" encoding="UTF-8"?>
+<configuration version="2.0">
+<event name="jdk.ObjectAllocationInNewTLAB"><setting name="enabled">true</setting><setting name="stackTrace">true</setting></event>
+<event name="jdk.ObjectAllocationOutsideTLAB"><setting name="enabled">true</setting><setting name="stackTrace">true</setting></event>
+</configuration>
+"""
+
+
+def jfr_sums(jfr, recording):
+    """{method: bytes}, as JFR's events say: of a thread's new buffer, all of it."""
+    names = "jdk.ObjectAllocationInNewTLAB,jdk.ObjectAllocationOutsideTLAB"
+    text = subprocess.run([jfr, "print", "--json", "--events", names, "--stack-depth", "8", recording], capture_output=True,
+                          text=True, check=True).stdout
+    found = {}
+    for event in json.loads(text)["recording"]["events"]:
+        v = event["values"]
+        methods = [f["method"]["name"] for f in (v["stackTrace"] or {"frames": []})["frames"]]
+        method = next((m for m in methods if m.startswith("allocate")), None)
+        if method:
+            found[method] = found.get(method, 0) + (v["tlabSize"] if "tlabSize" in v else v["allocationSize"])
+    return found
+
+
+def check_java():
+    home = os.path.dirname(os.path.realpath(shutil.which("java")))
+    classes, recording = rig.path("classes"), rig.path("heap.jfr")
+    subprocess.run(["javac", "--release", "11", "-d", classes, os.path.join(rig.WORKLOADS, "Heap.java")], check=True)
+    rig.write("events.jfc", EVENTS)
+    p = Program("java", "-XX:+UseSerialGC", "-Xmx256m", "-Xlog:jfr+startup=off",
+                f"-XX:StartFlightRecording:filename={recording},settings={rig.path('events.jfc')}", "-cp", classes, "Heap")
+    name = rig.path("java.perf.txt")
+    rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
+    p.process.communicate(timeout=rig.PATIENCE)
+    own = jfr_sums(os.path.join(home, "jfr"), recording)
+    found = sums(name, r"allocate\w+")["alloc_space"]
+    buffers = 4 << 20  # the last one of a method may be used by the next
+    for method, truth in JAVA.items():
+        got = found.get(method, [0])[0]
+        rig.check(got == own.get(method, 0), f"alloc_space of {method} is {got}, by JFR's events {own.get(method, 0)}")
+        rig.check(abs(got - truth) <= buffers + 0.01 * truth, f"and {truth} by the program")
+
+
+def main():
+    rig.need_root()
+    rig.need_tracefs()
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        rig.skip("this kernel has no uprobes")
+    if os.uname().machine != "x86_64":
+        rig.skip("--alloc is for x86_64 so far")
+    rig.need_programs("go", "java", "javac")
+    check_go()
+    check_daemon()
+    check_java()
+
+
+rig.run(main)
