@@ -141,7 +141,8 @@ static const struct config_key keys[] = {
 	 "Also export what programs allocate, and what they have in use, as profiles of the types "
 	 "alloc_space, alloc_objects, inuse_space and inuse_objects: of all processes that were "
 	 "started with libperfwalk-alloc.so in LD_PRELOAD, also in containers and with copies of "
-	 "it. perfwalk.conf(5) says how to preload it. At most three [event:NAME] sections go "
+	 "it, and of Go programs and Java VMs. perfwalk.conf(5) says how to preload it. At most "
+	 "three [event:NAME] sections go "
 	 "with it."},
 	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), "1000", 1, 100000, 0, false,
 	 "Sampled blocks a second of each CPU at most. When a second's budget is used up, "
