@@ -25,7 +25,7 @@ void allocations_put_types(struct allocations *l);
 #define ALLOCATIONS_LIBRARY "libperfwalk-alloc.so"
 /* Is that the name of the library? */
 bool allocations_is_library(const char *path);
-/* Whether a file of that name may be a copy of the library, or of a runtime with an allocator of its
+/* Whether a file of that name may be a copy of the library, or a runtime with an allocator of its
  * own, and is to be looked at when it is mapped. */
 bool allocations_may_matter(const struct allocations *l, const char *path);
 /* a->process has a file mapped at that address: a copy of the library, or such a runtime, is

@@ -37,5 +37,5 @@ bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_
 
 /* Whether a file of that name may have a runtime's own allocator. */
 bool allocator_is_likely(const char *path);
-/* Reads the file of a mapping of a->process at first sight. NULL: it has no allocator of its own. */
+/* Reads the file of a mapping of a->process at first sight. NULL: it has none. */
 const struct alloc_places *allocator_find(struct attribution *a, struct host_mapping *m);

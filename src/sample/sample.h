@@ -406,8 +406,8 @@ bool sample_read_wakeup(const struct sample_options *o, const struct record *r, 
 /* The second argument of the system call that the sampled thread is in; any value if it is in none.
  * Needs registers. false: not known on this processor. */
 bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret);
-/* Of a function that has just been called, of C or of Go (since 1.17). false: they cannot be told of
- * this record, or here. */
+/* Of a function that has just been called, of C or of Go (since 1.17). false: they cannot be told
+ * of this record, or here. */
 #define SAMPLE_N_ARGUMENTS 4
 bool sample_arguments(const struct sample_options *o, const struct record *r, bool go,
 		      uint64_t ret[SAMPLE_N_ARGUMENTS]);
