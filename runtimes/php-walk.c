@@ -123,6 +123,9 @@ static bool put(struct php_chain *c, const struct php_frame *frame, bool waits)
 
 	if (!f || (f->is_user && !find_place(c, f, frame->place, &line)))
 		return false;
+	/* What starts a fiber has no name, and no stack that PHP itself tells of has it. */
+	if (!f->is_user && f->name == STRID_EMPTY)
+		return true;
 	if (c->after_code)
 		to[-1].function = php_code_name(c->p, &line);
 	*to = (struct chained_frame){

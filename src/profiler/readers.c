@@ -324,7 +324,7 @@ struct placing {
 /* What holds for the stacks of each interpreter. */
 static const struct proof_rules {
 	enum profile_runtime runtime;
-	/* The evaluation saves the register that has its caller's frame, and not what is between. */
+	/* An evaluation saves the frame of its caller, which those between need not. */
 	bool callee_saves;
 	/* The chain gets a frame a moment before its native call begins, and loses it a moment
 	 * before that ends. */
