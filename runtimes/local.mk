@@ -76,12 +76,15 @@ EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDE
 # Likewise of `chains.py parked FILE generators sort_key letters far_lines tasks` (tests/workloads).
 CPYTHON_RECORDED = 3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.14 3.15
 EXTRA_DIST += $(CPYTHON_RECORDED:%=tests/data/cpython/%.gz) $(CPYTHON_RECORDED:%=tests/data/cpython/%.expect)
+# Likewise of `php /w/calls.php parked` and `ruby /w/calls.rb parked` (tests/workloads), in that place.
+INTERP_RECORDED = php-7.4 php-8.2 php-8.4
+EXTRA_DIST += $(INTERP_RECORDED:%=tests/data/interp/%.gz) $(INTERP_RECORDED:%=tests/data/interp/%.expect)
 # Likewise of `node mix.js`, 14 samples, some seconds after its start.
 V8_RECORDED = 16 18 20 22 24
 EXTRA_DIST += $(V8_RECORDED:%=tests/data/v8/%.gz) $(V8_RECORDED:%=tests/data/v8/%.expect) \
 	tests/runtimes/mix.js
 EXTRA_PROGRAMS += tests/runtimes/record
-tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-cpython.h \
+tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-chain.h \
 	tests/runtimes/recorded-hotspot.h tests/runtimes/recorded-v8.h tests/runtimes/recording.h
 tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record$(EXEEXT)
@@ -92,9 +95,15 @@ tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recor
 tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-cpython
-tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-cpython.h tests/runtimes/recording.h \
+tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-chain.h \
+	tests/runtimes/recorded-cpython.h tests/runtimes/recording.h \
 	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+
+check_PROGRAMS += tests/unit/test-interp
+tests_unit_test_interp_SOURCES = tests/unit/test-interp.c tests/runtimes/recorded-chain.h \
+	tests/runtimes/recording.h tests/unit/recorded-file.h tests/unit/test.h
+tests_unit_test_interp_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-v8
 tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h tests/runtimes/recording.h tests/unit/test.h

@@ -66,6 +66,7 @@ kept() # TARGET
 	hotspot) echo tests/data/runtimes ;;
 	v8) echo tests/data/v8 ;;
 	cpython) echo tests/data/cpython ;;
+	interp) echo tests/data/interp ;;
 	walk) ;;
 	*) echo "tests/fuzz/corpus-$1" ;;
 	esac

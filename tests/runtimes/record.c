@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records what walks through Java's, JavaScript's or Python's frames read of a live process:
+ * Records what walks through frames of Java, JavaScript, Python, PHP or Ruby read of a live
+ * process:
  *
  *	record PID SAMPLES FILE
  *
  * Java and JavaScript: stops threads of the process (ptrace) until SAMPLES were in such code, and
- * walks their stacks. Python: walks the stacks of all threads, at most SAMPLES, of a process that
- * somebody has stopped. Writes the reads and the samples (recording.h) to FILE, and prints the
+ * walks their stacks. The others: walks the stacks of all threads, at most SAMPLES, of a process
+ * that somebody has stopped. Writes the reads and the samples (recording.h) to FILE, and prints the
  * walks.
  */
 #include <dirent.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tests/runtimes/recorded-cpython.h"
+#include "tests/runtimes/recorded-chain.h"
 #include "tests/runtimes/recorded-hotspot.h"
 #include "tests/runtimes/recorded-v8.h"
 
@@ -74,14 +75,14 @@ static uint64_t find_image(const char *pid, bool (*is_wanted)(const char *path))
 }
 
 /* And not only a program that needs it. */
-static bool is_python_library(const char *path)
+static bool is_library(const char *path)
 {
-	return cpython_rank(path) > 1;
+	return interp_rank(path) > 1;
 }
 
-static bool is_python(const char *path)
+static bool is_interpreter(const char *path)
 {
-	return cpython_rank(path) > 0;
+	return interp_rank(path) > 0;
 }
 
 /* Prints the walk of a sample; false: it is not in the runtime's code. */
@@ -236,16 +237,16 @@ static void record_javascript(const char *pid, uint32_t wanted, const char *file
 	(void)v8_free(v);
 }
 
-static void record_python(const char *pid, uint32_t wanted, const char *file, uint64_t image)
+static void record_chains(const char *pid, uint32_t wanted, const char *file, uint64_t image)
 {
 	static struct recorded_walk samples[RECORDING_MAX_SAMPLES];
 	const struct memory memory = {.read = read_memory};
-	struct cpython *p;
+	struct interp *p;
 	const char *why;
 	uint32_t n = 0;
 	char path[64];
 	DIR *d;
-	int r = cpython_new(&p, &memory, image, &why);
+	int r = interp_new(&p, &memory, image, &why);
 
 	if (r < 0) {
 		(void)fprintf(stderr, "%s: %s %s\n", pid, strerror(-r), why);
@@ -258,18 +259,18 @@ static void record_python(const char *pid, uint32_t wanted, const char *file, ui
 			continue;
 		samples[n].r[RECORDED_TID] = (uint64_t)atoi(e->d_name);
 		samples[n].stack = (const uint8_t *)"";
-		(void)recorded_walk_python(p, &samples[n++], stdout);
+		(void)recorded_walk_chain(p, &samples[n++], stdout);
 	}
 	if (d)
 		(void)closedir(d);
 	write_all(file, image, samples, n);
-	(void)cpython_free(p);
+	(void)interp_free(p);
 }
 
 int main(int argc, char **argv)
 {
 	char path[64];
-	uint64_t java, javascript, python;
+	uint64_t java, javascript, interpreter;
 	uint32_t wanted;
 
 	if (argc != 4)
@@ -281,14 +282,14 @@ int main(int argc, char **argv)
 	wanted = (uint32_t)atoi(argv[2]);
 	java = find_image(argv[1], hotspot_is_library);
 	javascript = find_image(argv[1], v8_is_image);
-	python = find_image(argv[1], is_python_library);
-	if (!python)
-		python = find_image(argv[1], is_python);
+	interpreter = find_image(argv[1], is_library);
+	if (!interpreter)
+		interpreter = find_image(argv[1], is_interpreter);
 	if (java)
 		record_java(argv[1], wanted, argv[3], java);
 	else if (javascript)
 		record_javascript(argv[1], wanted, argv[3], javascript);
 	else
-		record_python(argv[1], wanted, argv[3], python);
+		record_chains(argv[1], wanted, argv[3], interpreter);
 	return 0;
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks through frames of PHP and Ruby with recorded reads (tests/data/interp): the frames are
+ * those that the programs themselves said when they were recorded (tests/workloads/calls.*). Then
+ * the memory lies.
+ */
+#include "tests/runtimes/recorded-chain.h"
+#include "tests/unit/recorded-file.h"
+#include "tests/unit/test.h"
+
+static const struct {
+	const char *name, *release;
+	enum interp_kind kind;
+} recordings[] = {
+	{"php-7.4", "7.4", INTERP_PHP},
+	{"php-8.2", "8.2.", INTERP_PHP},
+	{"php-8.4", "8.4.", INTERP_PHP},
+};
+enum { N_RECORDINGS = ARRAY_SIZE(recordings) };
+
+static uint8_t *bytes;
+static struct recording recorded;
+static struct interp *interp;
+
+static char *load(int i, const char *suffix, size_t *ret_n)
+{
+	return recorded_file_load("interp/", recordings[i].name, suffix, ret_n);
+}
+
+static int start(void)
+{
+	const struct memory memory = {.read = recording_read, .ctx = &recorded};
+	const char *why;
+
+	interp = interp_free(interp);
+	return interp_new(&interp, &memory, recorded.image, &why);
+}
+
+static void open_recording(int i)
+{
+	size_t n;
+
+	bytes = (uint8_t *)load(i, "gz", &n);
+	CHECK(recording_parse(&recorded, bytes, n));
+	CHECK_INT(start(), ==, 0);
+	CHECK_INT(interp_kind(interp), ==, recordings[i].kind);
+	CHECK(interp_is_tried(interp));
+	CHECK(strncmp(interp_release(interp), recordings[i].release,
+		      strlen(recordings[i].release)) == 0);
+}
+
+static void close_recording(void)
+{
+	interp = interp_free(interp);
+	recording_deinit(&recorded);
+	free(bytes);
+}
+
+/* What all samples' walks print; free(). */
+static char *walk_all(void)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	for (uint32_t i = 0; i < recorded.n_samples; i++)
+		(void)recorded_walk_chain(interp, &recorded.samples[i], f);
+	CHECK_INT(fclose(f), ==, 0);
+	return text;
+}
+
+static enum chain_result walk(uint32_t reads, struct chained_frame *frames, size_t max,
+			      size_t *ret_n)
+{
+	const struct chained_thread thread = {.tid = (uint32_t)recorded.samples[0].r[0]};
+
+	interp_begin(interp, reads, 1 << 20);
+	return interp_walk(interp, &thread, frames, max, ret_n);
+}
+
+/* ---- What was recorded ---- */
+
+static void test_recorded(void)
+{
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		size_t n;
+		char *expected = load(i, "expect", &n), *cold, *warm;
+
+		open_recording(i);
+		cold = walk_all();
+		CHECK_STR(cold, expected);
+		warm = walk_all();
+		CHECK_STR(warm, expected);
+		free(cold);
+		free(warm);
+		free(expected);
+		close_recording();
+	}
+}
+
+/* Frames of evaluated functions have an address, and the outermost of each call says so. */
+static void test_entries(void)
+{
+	struct chained_frame frames[CHAIN_MAX_FRAMES];
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		size_t n, last;
+
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		CHECK_INT(n, >, 40);
+		for (last = n - 1; !frames[last].address; last--)
+			CHECK(last > 0);
+		CHECK(frames[last].entry);
+		for (size_t k = 0; k < n; k++)
+			CHECK(!frames[k].entry || frames[k].address);
+		close_recording();
+	}
+}
+
+static void test_limits(void)
+{
+	struct chained_frame frames[CHAIN_MAX_FRAMES];
+	uint32_t reads = 0;
+	size_t n;
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, 5, &n), ==, CHAIN_CUT);
+		CHECK_INT(n, ==, 5);
+		/* What a walk has learned it keeps: with any budget all is known some time. */
+		CHECK_INT(start(), ==, 0);
+		for (reads = 0; walk(reads, frames, CHAIN_MAX_FRAMES, &n) == CHAIN_SPENT; reads++)
+			CHECK_INT(reads, <, 4000);
+		CHECK_INT(walk(reads, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		close_recording();
+	}
+}
+
+/* ---- What lies ---- */
+
+/* Each word of the memory that is read, one after the other, is something else. */
+static void test_wild(void)
+{
+	static const uint64_t values[] = {
+		0, 1, 0x7fffffffffff, UINT64_MAX, UINT64_C(0x8000000000000000), 0xffffffff, 8};
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		struct chained_frame frames[CHAIN_MAX_FRAMES];
+		uint32_t n_words = 0;
+
+		open_recording(i);
+		for (uint32_t k = 0; k < recorded.n_ranges; k++) {
+			const struct recorded_range *r = &recorded.ranges[k];
+
+			for (uint32_t at = 0; at + 8 <= r->n; at += 8) {
+				uint8_t *word = bytes + (r->bytes - bytes) + at;
+				uint64_t was;
+				size_t n;
+
+				memcpy(&was, word, 8);
+				memcpy(word, &values[n_words++ % ARRAY_SIZE(values)], 8);
+				if (n_words % 64 == 0 && start() < 0) {
+					memcpy(word, &was, 8);
+					CHECK_INT(start(), ==, 0);
+					continue;
+				}
+				(void)walk(4000, frames, CHAIN_MAX_FRAMES, &n);
+				CHECK_INT(n, <=, CHAIN_MAX_FRAMES);
+				memcpy(word, &was, 8);
+			}
+		}
+		CHECK_INT(n_words, >, 1000);
+		CHECK_INT(start(), ==, 0);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &(size_t){0}), ==, CHAIN_WHOLE);
+		close_recording();
+	}
+}
+
+/* Words that lead to frames lead back to where others are: no walk goes on for ever. */
+static void test_loops(void)
+{
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		struct chained_frame frames[CHAIN_MAX_FRAMES], other[CHAIN_MAX_FRAMES];
+		size_t n, n_other;
+		uint32_t n_bent = 0;
+
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		for (uint32_t k = 0; k < recorded.n_ranges; k++) {
+			const struct recorded_range *r = &recorded.ranges[k];
+
+			for (uint32_t at = 0; at + 8 <= r->n; at += 8) {
+				uint8_t *word = bytes + (r->bytes - bytes) + at;
+				uint64_t was;
+
+				memcpy(&was, word, 8);
+				if (was != frames[n - 1].address || was == 0)
+					continue;
+				memcpy(word, &frames[4].address, 8);
+				n_bent += walk(4000, other, CHAIN_MAX_FRAMES, &n_other) !=
+					  CHAIN_WHOLE;
+				memcpy(word, &was, 8);
+			}
+		}
+		CHECK(recordings[i].kind != INTERP_PHP || n_bent > 0);
+		close_recording();
+	}
+}
+
+static void test_names(void)
+{
+	CHECK_INT(interp_rank("/usr/bin/php8.2"), ==, 1);
+	CHECK_INT(interp_rank("/usr/bin/php"), ==, 1);
+	CHECK_INT(interp_rank("/usr/sbin/php-fpm8.2"), ==, 1);
+	CHECK_INT(interp_rank("/usr/bin/php8.2-cgi"), ==, 1);
+	CHECK_INT(interp_rank("/usr/local/sbin/php-fpm"), ==, 1);
+	CHECK_INT(interp_rank("/usr/lib/apache2/modules/libphp8.2.so"), ==, 2);
+	CHECK_INT(interp_rank("/usr/lib/libphp.so"), ==, 2);
+	CHECK_INT(interp_rank("/usr/bin/phpstorm"), ==, 0);
+	CHECK_INT(interp_rank("/usr/bin/php-config"), ==, 0);
+	CHECK_INT(interp_rank("/usr/lib/libphpx.so"), ==, 0);
+	CHECK_INT(interp_rank("php"), ==, 0);
+}
+
+int main(void)
+{
+	RUN(test_recorded);
+	RUN(test_entries);
+	RUN(test_limits);
+	RUN(test_wild);
+	RUN(test_loops);
+	RUN(test_names);
+	return 0;
+}
