@@ -11,7 +11,8 @@
  * If one address has several names, global ones win over local ones, then the one with fewer
  * leading underscores, then the first: srso_alias_untrain_ret over _stext.
  *
- * One entry is 14 bytes and its name; all names are in one blob, modules are numbers.
+ * One entry is 8 bytes and its name; all names are in one blob. The padding before each function is
+ * a symbol of its own, "__pfx_" and the function's name: both share their bytes.
  *
  * A copy of it in a regular file, as perf keeps one, is read only where a lookup needs it: the
  * lines of the kernel proper are cut into parts that begin where the address changes, and the first
@@ -48,6 +49,11 @@ struct part {
 	bool loaded;
 };
 
+/* Entries of one module, up to the next run. */
+struct run {
+	uint32_t first, module;
+};
+
 struct kallsyms {
 	struct mapped_file *file; /* NULL: only the fields below text are used */
 	const char *text;
@@ -55,10 +61,12 @@ struct kallsyms {
 	ARRAY(struct part) parts; /* of the kernel proper, sorted */
 	struct kallsyms *added;	  /* modules and programs; may be NULL */
 	uint64_t max_bytes;
-	uint64_t *starts; /* sorted */
-	uint32_t *names;  /* offset in the blob; 0: a boundary, no function */
-	uint16_t *modules;
+	uint64_t base;	 /* of the first entry */
+	uint32_t *near;	 /* starts of the entries after that, sorted */
+	uint64_t *far;	 /* the same, absolute, if they do not fit there; else NULL */
+	uint32_t *names; /* offset in the blob; 0: a boundary, no function */
 	uint32_t n;
+	ARRAY(struct run) runs;			  /* the first one begins at entry 0 */
 	ARRAY(struct kernel_module) module_names; /* 0: the kernel proper */
 	char *blob;
 	size_t n_blob;
@@ -70,6 +78,7 @@ struct kallsyms_reader {
 	struct kallsyms *k;
 	ARRAY(struct sort_pair) pairs;
 	size_t cap_blob, max_bytes;
+	size_t last; /* where the last name of the blob begins; 0: there is none */
 	bool any_address;
 	uint64_t n_refused;
 };
@@ -81,9 +90,10 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 {
 	if (!k)
 		return NULL;
-	free(k->starts);
+	free(k->near);
+	free(k->far);
 	free(k->names);
-	free(k->modules);
+	array_deinit(&k->runs);
 	array_deinit(&k->module_names);
 	free(k->blob);
 	for (uint32_t i = 0; i < k->parts.n; i++)
@@ -136,6 +146,11 @@ static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint
 {
 	struct kallsyms *k = rd->k;
 
+	if (rd->last && k->n_blob - 1 - rd->last >= n &&
+	    memcmp(k->blob + k->n_blob - 1 - n, name, n) == 0) {
+		*ret = (uint32_t)(k->n_blob - 1 - n);
+		return 0;
+	}
 	if (n + 1 > rd->cap_blob - k->n_blob) {
 		size_t want = rd->cap_blob ? rd->cap_blob * 2 : (size_t)1 << 20;
 		char *p = realloc(k->blob, want);
@@ -149,6 +164,7 @@ static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint
 		k->blob[k->n_blob++] = 0;
 	memcpy(k->blob + k->n_blob, name, n);
 	k->blob[k->n_blob + n] = 0;
+	rd->last = k->n_blob;
 	*ret = (uint32_t)k->n_blob;
 	k->n_blob += n + 1;
 	return 0;
@@ -330,6 +346,37 @@ static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, 
 	return kept;
 }
 
+/* The entries of sorted pairs. 0 or -ENOMEM. */
+static int take_pairs(struct kallsyms *k, const struct sort_pair *pairs, uint32_t n)
+{
+	k->base = n ? pairs[0].key : 0;
+	k->names = malloc((n + 1) * sizeof(*k->names));
+	if (n && pairs[n - 1].key - k->base > UINT32_MAX)
+		k->far = malloc(n * sizeof(*k->far));
+	else
+		k->near = malloc((n + 1) * sizeof(*k->near));
+	if (!k->names || (!k->far && !k->near))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t module = pairs[i].extra & EXTRA_MODULE;
+
+		if (k->far)
+			k->far[i] = pairs[i].key;
+		else
+			k->near[i] = (uint32_t)(pairs[i].key - k->base);
+		k->names[i] = pairs[i].value;
+		if (k->runs.n == 0 || k->runs.items[k->runs.n - 1].module != module) {
+			struct run *run = array_push(&k->runs);
+
+			if (!run)
+				return -ENOMEM;
+			*run = (struct run){i, module};
+		}
+	}
+	k->n = n;
+	return 0;
+}
+
 static int reader_finish(struct kallsyms_reader *rd)
 {
 	struct kallsyms *k = rd->k;
@@ -341,18 +388,10 @@ static int reader_finish(struct kallsyms_reader *rd)
 	r = sort_pairs(pairs, n);
 	if (r < 0)
 		return r;
-	n = pairs_reduce(k, pairs, n);
-	k->starts = malloc((n + 1) * sizeof(*k->starts));
-	k->names = malloc((n + 1) * sizeof(*k->names));
-	k->modules = malloc((n + 1) * sizeof(*k->modules));
-	if (!k->starts || !k->names || !k->modules)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		k->starts[i] = pairs[i].key;
-		k->names[i] = pairs[i].value;
-		k->modules[i] = (uint16_t)(pairs[i].extra & EXTRA_MODULE);
-	}
-	k->n = n;
+	k->runs.max = UINT32_MAX / 2;
+	r = take_pairs(k, pairs, pairs_reduce(k, pairs, n));
+	if (r < 0)
+		return r;
 	k->n_refused = rd->n_refused;
 	p = k->n_blob ? realloc(k->blob, k->n_blob) : NULL;
 	k->blob = p ? p : k->blob;
@@ -527,17 +566,37 @@ int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *l
 	return rd.any_address ? 0 : 1;
 }
 
+static uint64_t start_of(const struct kallsyms *k, uint32_t i)
+{
+	return k->far ? k->far[i] : k->base + k->near[i];
+}
+
+static uint32_t module_of(const struct kallsyms *k, uint32_t i)
+{
+	uint32_t low = 0, high = k->runs.n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (k->runs.items[middle].first <= i)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return k->runs.items[low - 1].module;
+}
+
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
 {
-	uint32_t low = 0, high = k->n, i;
-	uint64_t size = MAX_LAST;
+	uint32_t low = 0, high = k->n, i, module;
+	uint64_t size = MAX_LAST, start;
 
 	if (k->text)
 		return parts_lookup(k, address, ret);
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (k->starts[middle] <= address)
+		if (start_of(k, middle) <= address)
 			low = middle + 1;
 		else
 			high = middle;
@@ -545,19 +604,21 @@ int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *r
 	if (low == 0 || k->names[low - 1] == 0)
 		return 1;
 	i = low - 1;
+	start = start_of(k, i);
+	module = module_of(k, i);
 	if (low < k->n) {
-		uint64_t gap = k->starts[low] - k->starts[i];
+		uint64_t gap = start_of(k, low) - start;
 
-		if (k->modules[low] == k->modules[i])
+		if (module_of(k, low) == module)
 			size = MAX_FUNCTION;
 		size = gap < size ? gap : size;
 	}
-	if (address - k->starts[i] >= size)
+	if (address - start >= size)
 		return 1;
 	*ret = (struct symbol){
 		.name = k->blob + k->names[i],
-		.module_name = k->modules[i] ? k->module_names.items[k->modules[i]].name : NULL,
-		.start = k->starts[i],
+		.module_name = module ? k->module_names.items[module].name : NULL,
+		.start = start,
 		.size = size,
 	};
 	return 0;
@@ -573,8 +634,8 @@ uint64_t kallsyms_text_start(const struct kallsyms *k)
 			return start;
 	}
 	for (uint32_t i = 0; i < k->n; i++) {
-		if (k->names[i] && !k->modules[i])
-			return k->starts[i];
+		if (k->names[i] && !module_of(k, i))
+			return start_of(k, i);
 	}
 	return 0;
 }
@@ -586,8 +647,8 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 	for (uint32_t i = 0; i < k->parts.n; i++)
 		n += sizeof(*k->parts.items) +
 		     (k->parts.items[i].k ? kallsyms_bytes(k->parts.items[i].k) : 0);
-	return n + sizeof(*k) + k->n_blob + array_bytes(&k->module_names) +
-	       k->n * (sizeof(*k->starts) + sizeof(*k->names) + sizeof(*k->modules));
+	return n + sizeof(*k) + k->n_blob + array_bytes(&k->module_names) + array_bytes(&k->runs) +
+	       k->n * (sizeof(*k->names) + (k->far ? sizeof(*k->far) : sizeof(*k->near)));
 }
 
 uint64_t kallsyms_refused(const struct kallsyms *k)

@@ -95,6 +95,48 @@ static void test_table(void)
 	CHECK_INT(kallsyms_refused(k), ==, 0);
 }
 
+/* The end of a name is the name that follows: both keep theirs, and the bytes are there once. */
+static void test_shared_names(void)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = load("ffffffff81000000 t __pfx_function\n"
+							    "ffffffff81000010 t function\n"
+							    "ffffffff81000020 t __pfx_func\n"
+							    "ffffffff81000030 t ction\n"
+							    "ffffffff81000040 t tion\n"
+							    "ffffffff81000050 t func\n");
+	_cleanup_(kallsyms_freep) struct kallsyms *apart =
+		load("ffffffff81000000 t __pfx_function\n"
+		     "ffffffff81000010 t functioN\n"
+		     "ffffffff81000020 t __pfx_func\n"
+		     "ffffffff81000030 t ction\n"
+		     "ffffffff81000040 t tioN\n"
+		     "ffffffff81000050 t func\n");
+
+	check_name(k, 0xffffffff81000000, "__pfx_function", "");
+	check_name(k, 0xffffffff81000010, "function", "");
+	check_name(k, 0xffffffff81000020, "__pfx_func", "");
+	check_name(k, 0xffffffff81000030, "ction", "");
+	check_name(k, 0xffffffff81000040, "tion", "");
+	check_name(k, 0xffffffff81000050, "func", "");
+	CHECK_INT(kallsyms_bytes(apart) - kallsyms_bytes(k), ==,
+		  strlen("function") + strlen("tion") + 2);
+}
+
+/* More than 4 GiB lie between the entries. */
+static void test_far_apart(void)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = load("0000000000001000 t low\n"
+							    "0000000000001100 t low_end\n"
+							    "ffffffff81000000 t high\n"
+							    "ffffffff81000010 t module_low\t[m]\n");
+
+	check_name(k, 0x10ff, "low", "");
+	check_name(k, 0x1100, "low_end", "");
+	check_name(k, 0xffffffff8100000f, "high", "");
+	check_name(k, 0xffffffff81000010, "module_low", "m");
+	CHECK_INT(kallsyms_text_start(k), ==, 0x1000);
+}
+
 static void test_hidden(void)
 {
 	static const char zeros[] = "0000000000000000 T _stext\n0000000000000000 t x\t[ext4]\n";
@@ -305,6 +347,8 @@ static void test_running_kernel(void)
 int main(void)
 {
 	RUN(test_table);
+	RUN(test_shared_names);
+	RUN(test_far_apart);
 	RUN(test_hidden);
 	RUN(test_garbage);
 	RUN(test_random);
