@@ -83,6 +83,7 @@ EXTRA_DIST += \
 	tests/system/outage.py \
 	tests/system/perfdata.py \
 	tests/system/pprof_file.py \
+	tests/system/chained.py tests/system/php.py \
 	tests/system/python.py \
 	tests/system/node.py \
 	tests/system/report.py \
@@ -113,6 +114,7 @@ EXTRA_DIST += \
 	tests/workloads/blip.c \
 	tests/workloads/build.sh \
 	tests/workloads/calls.py \
+	tests/workloads/calls.php tests/workloads/calls-required.php \
 	tests/workloads/chain-stripped.expect \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
