@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -34,6 +35,14 @@ int memory_file_new(const char *name)
 	if (fd < 0 && errno == ENOSYS)
 		return new_unlinked(name);
 	return fd < 0 ? -errno : fd;
+}
+
+dev_t memory_file_device(void)
+{
+	_cleanup_close_ int fd = memory_file_new("perfwalk-device");
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
 }
 
 int memory_file_seal(int fd)

@@ -144,14 +144,6 @@ static bool holds_place(const char *line, size_t n, void *ctx)
 	       (!inode || major || makedev(major, minor) == p->memory_files);
 }
 
-static dev_t device_of_memory_files(void)
-{
-	_cleanup_close_ int fd = memory_file_new("perfwalk-device");
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 ? st.st_dev : 0;
-}
-
 static bool read_memory(const struct context_target *t, uint64_t address, void *ret, size_t n)
 {
 	_cleanup_close_ int maps = openat(t->dir, "maps", O_RDONLY | O_CLOEXEC);
@@ -197,7 +189,7 @@ static int read_context(int dir, uint64_t address, uint64_t known_ns, uint8_t *p
 			struct context_file *ret)
 {
 	_cleanup_close_ int memory = openat(dir, "mem", O_RDONLY | O_CLOEXEC);
-	struct context_target t = {dir, memory, device_of_memory_files()};
+	struct context_target t = {dir, memory, memory_file_device()};
 	int r = memory < 0 ? -errno : -EAGAIN;
 
 	for (int i = 0; i < MAX_TRIES && r == -EAGAIN; i++)
