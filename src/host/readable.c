@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "src/host/host.h"
 #include "src/host/readable.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/memory-file.h"
 
 enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536 };
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
@@ -16,11 +18,21 @@ void readable_deinit(struct readable *r)
 	array_deinit(&r->known);
 }
 
+/* Of the runtime's filesystem, or memory that processes share. */
+static bool answers(struct readable *r, const struct host_maps_line *l)
+{
+	if (l->major == r->major && l->minor == r->minor)
+		return true;
+	if (!r->shared)
+		r->shared = memory_file_device();
+	return r->shared && makedev(l->major, l->minor) == r->shared;
+}
+
 static void add_range(struct readable *r, const struct host_maps_line *l)
 {
 	struct readable_range *last = r->known.n ? &r->known.items[r->known.n - 1] : NULL;
 
-	if (l->inode != 0 && (l->major != r->major || l->minor != r->minor))
+	if (l->inode != 0 && !answers(r, l))
 		return;
 	/* The kernel's own: devices have a name in brackets, which no memory of a program has. */
 	if (l->inode == 0 && strcmp(l->path, "[vvar]") == 0)

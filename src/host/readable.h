@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory of a process that can be read without waiting: anonymous, or of a file on one
- * filesystem that is known to answer. It is found in the process's maps, which are read again when
+ * The memory of a process that can be read without waiting: anonymous, shared by processes without
+ * a file, or of a file on one filesystem that is known to answer. It is found in the process's maps, which are read again when
  * an address is not in them, with back-off.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/array.h"
 
@@ -26,6 +27,7 @@ struct readable {
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;
+	dev_t shared;
 	ARRAY(struct readable_range) known;
 };
 
