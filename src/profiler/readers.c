@@ -20,6 +20,7 @@ enum {
 	MAX_INTERPRETERS = 256,
 	MAX_NATIVE = 2048, /* frames of a stack; those of a longer one stand for themselves */
 	MAX_MESSAGES = 16, /* of a reader at a time */
+	COMPILED_FRAME_BYTES = 512,
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
 
@@ -331,9 +332,11 @@ static const struct proof_rules {
 	bool changes_early;
 	/* Which thread the chain is of is not known. */
 	bool is_anyones;
+	/* It compiles functions into code that a native walk does not lead through. */
+	bool compiles;
 } rules_of[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
-	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true},
+	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true},
 };
 
 /* 0: it is of a function that is not evaluated. */
@@ -445,6 +448,22 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 	return true;
 }
 
+/* The walk has ended in code that the interpreter has compiled, or in what such code calls: there
+ * is the innermost frame, and nothing is known of the calls of others. */
+static bool ends_in_compiled(const struct placing *p)
+{
+	const struct frame_source_sample *s = p->sample;
+	uint64_t value = next_address(p);
+	bool all;
+
+	if (p->from > 0 || s->whole || s->n == 0 || !value ||
+	    !rules_of[p->interpreter->kind].compiles)
+		return false;
+	return is_in_registers(s->record, value) ||
+	       is_on_stack(p, s->frames[0].sp, s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES, value,
+			   &all);
+}
+
 /* Whether the native stack has these frames, and no others. */
 static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 {
@@ -455,7 +474,7 @@ static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 		return FRAME_SOURCE_NONE;
 	if (p->from == 0 && p->sample->whole && rules_of[p->interpreter->kind].is_anyones)
 		return FRAME_SOURCE_NONE;
-	if (p->from == 0 || (p->sample->whole && next_address(p)))
+	if ((p->from == 0 && !ends_in_compiled(p)) || (p->sample->whole && next_address(p)))
 		return FRAME_SOURCE_UNPROVEN;
 	/* The native stack was not followed that far. */
 	while (p->next < p->stack->n)
