@@ -56,7 +56,7 @@ static strid put_characters(struct cpython *p, const uint8_t *bytes, size_t n, s
 		memcpy(&c, bytes + i * width, width);
 		n_text += put_utf8(text + n_text, c);
 	}
-	return strtab_put_n(&p->texts, text, n_text);
+	return strtab_put_n(&p->memo->texts, text, n_text);
 }
 
 /* Bits of a text's state: what makes it immortal, 3 of the width, compact, ASCII. */
@@ -191,20 +191,21 @@ static bool read_line(struct cpython *p, const struct python_code *c, int32_t pl
 	n = py_u64(head, py(p, PY_OBJECT_SIZE));
 	if (n > CPYTHON_WINDOW)
 		n = CPYTHON_WINDOW;
-	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->table, n))
+	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->memo->table, n))
 		return false;
-	*ret = cpython_find_line(p->tables.minor, p->table, n, c->start_line, place);
+	*ret = cpython_find_line(p->tables.minor, p->memo->table, n, c->start_line, place);
 	return true;
 }
 
 /* false: the budget is spent. */
 static bool find_line(struct cpython *p, const struct python_code *c, int32_t place, uint32_t *ret)
 {
-	uint64_t key = hash_combine(c->at, (uint32_t)place);
-	struct python_line *l = &p->lines[key % CPYTHON_N_LINES];
+	uint64_t key = hash_combine(hash_combine(c->at, (uint32_t)place), p->owner);
+	struct python_line *l = &p->memo->lines[key % CPYTHON_N_LINES];
 
-	if (l->code != c->at || l->identity != c->identity || l->place != place) {
-		struct python_line found = {c->at, c->identity, place, 0};
+	if (l->owner != p->owner || l->code != c->at || l->identity != c->identity ||
+	    l->place != place) {
+		struct python_line found = {c->at, c->identity, place, p->owner, 0};
 
 		/* A frame without a line is one, but not for want of reads: the next walk has it.
 		 */
@@ -231,7 +232,7 @@ static uint64_t identify(const struct cpython *p, const uint8_t *head)
 
 static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct python_code *ret)
 {
-	struct python_code c = {.at = at, .identity = identify(p, head)};
+	struct python_code c = {.at = at, .identity = identify(p, head), .owner = p->owner};
 	uint64_t units = py_u64(head, py(p, PY_OBJECT_SIZE));
 
 	c.lines = py_u64(head, py(p, PY_CODE_LINES));
@@ -266,20 +267,22 @@ static bool is_believed(const struct cpython *p, struct python_code *c, bool pro
 
 static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
 {
-	struct python_code *c = &p->codes[hash_u64(at) % CPYTHON_N_CODES];
+	struct python_code *c = &p->memo->codes[hash_combine(at, p->owner) % CPYTHON_N_CODES];
+	bool known = at && c->at == at && c->owner == p->owner;
 	uint8_t head[PYTHON_CODE_BYTES];
 
-	if (at && c->at == at && is_believed(p, c, prove))
+	if (known && is_believed(p, c, prove))
 		return c;
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, p->n_code) ||
 	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
 		return NULL;
-	if (c->at == at && c->identity != identify(p, head)) {
+	if (known && c->identity != identify(p, head)) {
 		p->stats.stale++;
 		p->strict = STRICT_WALKS;
+		known = false;
 		c->at = 0;
 	}
-	if (c->at != at && !learn(p, at, head, c))
+	if (!known && !learn(p, at, head, c))
 		return NULL;
 	c->walk = p->walk;
 	c->n_believed = BELIEVE;

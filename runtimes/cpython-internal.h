@@ -17,8 +17,9 @@
 #include "util/array.h"
 
 enum {
-	CPYTHON_N_CODES = 4096, /* remembered: code objects, */
-	CPYTHON_N_LINES = 8192, /* places in them, */
+	/* Remembered, of all processes: code objects, places in them; of each: threads. */
+	CPYTHON_N_CODES = 8192,
+	CPYTHON_N_LINES = 16384,
 	CPYTHON_N_THREADS = 512,
 	CPYTHON_STRICT = 64,	/* walks, of a process that was not known before */
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
@@ -33,6 +34,7 @@ struct python_code {
 	uint32_t n_bytecode;	  /* bytes; 0: not known */
 	uint32_t start_line;
 	strid function, file;
+	uint32_t owner;	     /* the process's number; 0: nobody's */
 	uint32_t walk;	     /* in which it was last proven */
 	uint32_t n_believed; /* so often it may be used without */
 };
@@ -41,7 +43,20 @@ struct python_code {
 struct python_line {
 	uint64_t code, identity;
 	int32_t place; /* bytes of bytecode in front of it; -1: none yet */
-	uint32_t line;
+	uint32_t owner, line;
+};
+
+/*
+ * What all processes have one of: most interpreters of a host sleep, and those that run share the
+ * room. Each has its own entries: what a process says holds for itself alone.
+ */
+struct cpython_memo {
+	uint32_t n_users, last_owner;
+	struct python_code codes[CPYTHON_N_CODES];
+	struct python_line lines[CPYTHON_N_LINES];
+	struct strtab texts;
+	/* Of a walk: a piece of a data stack, and a table of lines. */
+	uint8_t window[CPYTHON_WINDOW], table[CPYTHON_WINDOW];
 };
 
 /* Of a thread: its state, or that there was none while the newest state was `newest`. */
@@ -74,12 +89,9 @@ struct cpython {
 	struct python_thread threads[CPYTHON_N_THREADS];
 	struct python_state states[CPYTHON_MAX_STATES];
 	/* Of code. */
-	struct python_code *codes;
-	struct python_line *lines;
+	struct cpython_memo *memo;
+	uint32_t owner;	       /* its number there */
 	uint32_t walk, strict; /* for so many more walks no code object is believed unread */
-	struct strtab texts;
-	uint8_t *window; /* CPYTHON_WINDOW bytes each: a piece of a data stack, */
-	uint8_t *table;	 /* and a table of lines */
 	struct cpython_stats stats;
 };
 

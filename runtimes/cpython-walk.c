@@ -20,7 +20,7 @@ struct chain {
 	struct cpython *p;
 	struct chained_frame *frames;
 	size_t max, n, first; /* frames[first] is the first of this state */
-	/* Of the data stack: p->window has n_window bytes that were at `window`. */
+	/* Of the data stack: the window has n_window bytes that were at `window`. */
 	uint64_t chunk, window, n_window;
 	uint32_t n_chunks;
 	struct chain_loop loop;
@@ -52,7 +52,7 @@ static bool load_window(struct chain *c, uint64_t at)
 	if (end - start > CPYTHON_WINDOW)
 		start = end - CPYTHON_WINDOW;
 	c->n_window = 0;
-	if (!memory_read(&c->p->memory, start, c->p->window, end - start))
+	if (!memory_read(&c->p->memory, start, c->p->memo->window, end - start))
 		return false;
 	c->window = start;
 	c->n_window = end - start;
@@ -64,7 +64,7 @@ static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
 	if (!is_in_window(c, at) && c->chunk && !load_window(c, at) && c->n_chunks < MAX_CHUNKS) {
 		/* In the chunk before, or in none. */
 		uint64_t previous = c->n_window && c->window == c->chunk
-					    ? py_u64(c->p->window, 0)
+					    ? py_u64(c->p->memo->window, 0)
 					    : memory_u64(&c->p->memory, c->chunk);
 
 		if (at > previous && at - previous <= MAX_CHUNK_BYTES) {
@@ -74,7 +74,7 @@ static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
 		}
 	}
 	if (is_in_window(c, at)) {
-		memcpy(ret, c->p->window + (at - c->window), c->p->n_frame);
+		memcpy(ret, c->p->memo->window + (at - c->window), c->p->n_frame);
 		return true;
 	}
 	return memory_read(&c->p->memory, at, ret, c->p->n_frame);

@@ -112,6 +112,33 @@ static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
 	return 0;
 }
 
+static struct cpython_memo *memo;
+
+static int join_memo(struct cpython *p)
+{
+	if (!memo) {
+		memo = calloc(1, sizeof(*memo));
+		if (!memo)
+			return -ENOMEM;
+		strtab_init(&memo->texts, CPYTHON_MAX_TEXT);
+	}
+	memo->n_users++;
+	/* Whose entries may be there still after so many is long gone. */
+	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
+	p->memo = memo;
+	p->owner = memo->last_owner;
+	return 0;
+}
+
+static void leave_memo(struct cpython *p)
+{
+	if (!p->memo || --p->memo->n_users > 0)
+		return;
+	strtab_deinit(&memo->texts);
+	free(memo);
+	memo = NULL;
+}
+
 int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why)
 {
@@ -122,17 +149,13 @@ int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t imag
 	if (!p)
 		return -ENOMEM;
 	p->memory = *memory;
-	strtab_init(&p->texts, CPYTHON_MAX_TEXT);
-	cpython_begin(p, OPEN_READS, OPEN_BYTES);
+	p->memory.reads_left = OPEN_READS;
+	p->memory.bytes_left = OPEN_BYTES;
 	r = read_image(p, image, ret_why);
+	if (r == 0)
+		r = join_memo(p);
 	if (r < 0)
 		return r;
-	p->codes = calloc(CPYTHON_N_CODES, sizeof(*p->codes));
-	p->lines = calloc(CPYTHON_N_LINES, sizeof(*p->lines));
-	p->window = malloc(CPYTHON_WINDOW);
-	p->table = malloc(CPYTHON_WINDOW);
-	if (!p->codes || !p->lines || !p->window || !p->table)
-		return -ENOMEM;
 	p->strict = CPYTHON_STRICT;
 	*ret = TAKE_PTR(p);
 	return 0;
@@ -140,14 +163,9 @@ int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t imag
 
 struct cpython *cpython_free(struct cpython *p)
 {
-	if (p) {
-		strtab_deinit(&p->texts);
-		free(p->codes);
-		free(p->lines);
-		free(p->window);
-		free(p->table);
-		free(p);
-	}
+	if (p)
+		leave_memo(p);
+	free(p);
 	return NULL;
 }
 
@@ -167,7 +185,7 @@ bool cpython_is_tried(const struct cpython *p)
 
 const char *cpython_text(const struct cpython *p, strid id)
 {
-	return strtab_get(&p->texts, id);
+	return strtab_get(&p->memo->texts, id);
 }
 
 const struct cpython_stats *cpython_stats(const struct cpython *p)
@@ -177,14 +195,15 @@ const struct cpython_stats *cpython_stats(const struct cpython *p)
 
 void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes)
 {
+	struct strtab *texts = &p->memo->texts;
+
 	p->memory.reads_left = reads;
 	p->memory.bytes_left = bytes;
 	/* Frames of a walk refer to it: room is made between walks. */
-	if (p->codes &&
-	    (strtab_bytes(&p->texts) > CPYTHON_MAX_TEXT * 3 / 4 || p->texts.n_refused > 0)) {
-		memset(p->codes, 0, CPYTHON_N_CODES * sizeof(*p->codes));
-		strtab_clear(&p->texts);
-		p->texts.n_refused = 0;
+	if (strtab_bytes(texts) > CPYTHON_MAX_TEXT * 3 / 4 || texts->n_refused > 0) {
+		memset(p->memo->codes, 0, sizeof(p->memo->codes));
+		strtab_clear(texts);
+		texts->n_refused = 0;
 	}
 }
 

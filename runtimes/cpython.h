@@ -8,7 +8,8 @@
  * moment; whoever calls sees to that, and compares addresses of frames with what the thread's
  * registers and its native stack say.
  *
- * Not thread-safe. Bounded: memory of one process about 2 MiB, reads of one walk by its budget.
+ * Not thread-safe. Bounded: memory of all processes about 2 MiB, and 24 KiB of each; reads of one
+ * walk by its budget.
  */
 #include <stdbool.h>
 #include <stddef.h>
