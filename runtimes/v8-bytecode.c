@@ -29,14 +29,14 @@ struct v8_position v8_position_of(uint64_t raw)
 
 bool v8_position_find(struct v8 *v, uint64_t table, int64_t offset, struct v8_position *ret)
 {
-	size_t n = v8_bytes(v, table, v->table, sizeof(v->table)), at = 0;
+	size_t n = v8_bytes(v, table, v->memo->table, sizeof(v->memo->table)), at = 0;
 	int64_t code = ENTRY, step;
 	uint64_t position = 0;
 	bool found = false;
 
-	while (at < n && v8_read_signed(v->table, n, &at, &step)) {
+	while (at < n && v8_read_signed(v->memo->table, n, &at, &step)) {
 		code += step >= 0 ? step : -(step + 1);
-		if (code > offset || !v8_read_signed(v->table, n, &at, &step))
+		if (code > offset || !v8_read_signed(v->memo->table, n, &at, &step))
 			break;
 		position += (uint64_t)step;
 		found = true;
@@ -118,19 +118,19 @@ static bool open_bytecode(struct v8 *v, uint64_t bytecode, struct bytecodes *ret
 
 int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t bytecode, uint64_t pc)
 {
-	size_t n = v8_bytes(v, code->positions, v->table, sizeof(v->table)), at = 0;
+	size_t n = v8_bytes(v, code->positions, v->memo->table, sizeof(v->memo->table)), at = 0;
 	struct bytecodes b;
 	uint64_t end = 0;
 	uint32_t bytes, size = 0;
 	int32_t offset = ENTRY;
 
 	if (!v->bytecode_sizes || !open_bytecode(v, bytecode, &b) ||
-	    !v8_read_unsigned(v->table, n, &at, &bytes))
+	    !v8_read_unsigned(v->memo->table, n, &at, &bytes))
 		return -1;
 	for (end = bytes; end < pc - code->start; end += bytes) {
 		offset = offset == ENTRY ? 0 : offset + (int32_t)size;
 		size = next_bytecode(&b);
-		if (size == 0 || !v8_read_unsigned(v->table, n, &at, &bytes))
+		if (size == 0 || !v8_read_unsigned(v->memo->table, n, &at, &bytes))
 			return -1;
 	}
 	return offset;

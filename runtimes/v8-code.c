@@ -92,7 +92,7 @@ static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
 
 static bool push_place(struct v8 *v, struct v8_known_code *k, uint64_t shared, int32_t position)
 {
-	struct v8_place *p = array_push(&v->places);
+	struct v8_place *p = array_push(&v->memo->places);
 
 	if (!p)
 		return false;
@@ -168,7 +168,8 @@ static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc
 
 static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool innermost)
 {
-	struct v8_known_code fresh = {.pc = pc, .innermost = innermost, .first = v->places.n};
+	struct v8_known_code fresh = {
+		.pc = pc, .owner = v->owner, .innermost = innermost, .first = v->memo->places.n};
 
 	v->stats.learned++;
 	k->pc = 0;
@@ -181,7 +182,7 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	}
 	if (fresh.code.kind > (uint32_t)v8_value(v, V8_KIND_BASELINE) &&
 	    !push_functions(v, &fresh)) {
-		v->places.n = fresh.first;
+		v->memo->places.n = fresh.first;
 		return false;
 	}
 	if (innermost)
@@ -192,10 +193,11 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)
 {
-	struct v8_known_code *k = &v->codes[hash_combine(pc, innermost) % V8_N_CODES];
+	struct v8_known_code *k =
+		&v->memo->codes[hash_combine(hash_combine(pc, innermost), v->owner) % V8_N_CODES];
 	struct v8_code now;
 
-	if (k->pc == pc && k->innermost == innermost) {
+	if (k->owner == v->owner && k->pc == pc && k->innermost == innermost) {
 		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
 			return NULL;
 		if (k->code.at && read_code(v, k->code.at, &now) && is_same(&now, &k->code))

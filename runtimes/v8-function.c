@@ -117,22 +117,24 @@ static bool name_function(struct v8 *v, const struct v8_function *f, struct step
 
 	if (f->name && !v8_string(v, f->name, text, sizeof(text)))
 		return false;
-	ret->function = strtab_put(&v->texts, *text ? text : "(anonymous)");
+	ret->function = strtab_put(&v->memo->texts, *text ? text : "(anonymous)");
 	text[0] = '\0';
 	if (v8_is_string_type(v, v8_type(v, name)) && !v8_string(v, name, text, sizeof(text)))
 		return false;
-	ret->file = strtab_put(&v->texts, *text ? text : f->script ? "[eval]" : "");
+	ret->file = strtab_put(&v->memo->texts, *text ? text : f->script ? "[eval]" : "");
 	return true;
 }
 
 bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret)
 {
-	struct v8_spot *s = &v->spots[hash_combine(shared, (uint32_t)position) % V8_N_SPOTS];
+	struct v8_spot *s =
+		&v->memo->spots[hash_combine(hash_combine(shared, (uint32_t)position), v->owner) %
+				V8_N_SPOTS];
 	struct v8_function f;
 
 	if (!read_function(v, shared, &f))
 		return false;
-	if (s->shared == shared && s->position == position) {
+	if (s->owner == v->owner && s->shared == shared && s->position == position) {
 		if (s->identity == f.identity) {
 			*ret = s->frame;
 			return true;
@@ -147,7 +149,7 @@ bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct s
 	ret->line = f.script ? v8_line(v, &f, position) : 0;
 	/* What could not be read now may be, the next time. */
 	if (v->below.reads_left > 0 && v->below.bytes_left > 8192)
-		*s = (struct v8_spot){shared, f.identity, position, *ret};
+		*s = (struct v8_spot){shared, f.identity, position, v->owner, *ret};
 	return true;
 }
 
@@ -194,15 +196,17 @@ uint64_t v8_shared(struct v8 *v, uint64_t function)
 
 uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode)
 {
-	size_t i = hash_combine(bytecode, 0) % V8_N_ARRAYS;
+	size_t i = hash_combine(bytecode, v->owner) % V8_N_ARRAYS;
 	uint64_t shared = v8_shared(v, function);
 
 	if (shared && has_bytecode(v, shared, bytecode)) {
-		v->arrays[i].array = bytecode;
-		v->arrays[i].shared = shared;
+		v->memo->arrays[i].array = bytecode;
+		v->memo->arrays[i].shared = shared;
+		v->memo->arrays[i].owner = v->owner;
 		return shared;
 	}
-	if (v->arrays[i].array == bytecode && has_bytecode(v, v->arrays[i].shared, bytecode))
-		return v->arrays[i].shared;
+	if (v->memo->arrays[i].owner == v->owner && v->memo->arrays[i].array == bytecode &&
+	    has_bytecode(v, v->memo->arrays[i].shared, bytecode))
+		return v->memo->arrays[i].shared;
 	return 0;
 }

@@ -23,7 +23,7 @@ enum { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
 /* NULL: it cannot be read. */
 static const uint8_t *find_block(struct v8 *v, uint64_t at)
 {
-	struct v8_block *b = &v->blocks[hash_combine(at, 0) % V8_N_BLOCKS];
+	struct v8_block *b = &v->memo->blocks[hash_combine(at, 0) % V8_N_BLOCKS];
 
 	if (b->at != at || b->walk != v->walk) {
 		b->walk = 0;

@@ -22,10 +22,11 @@
 
 enum {
 	V8_MAX_INLINED = 64, /* functions at one pc */
-	V8_N_CODES = 2048,   /* remembered: pcs of compiled code, */
-	V8_N_SPOTS = 4096,   /* places in functions, */
-	V8_N_ARRAYS = 1024,  /* bytecode arrays and their functions, */
-	V8_N_SCRIPTS = 64,   /* and lines of scripts */
+	/* Remembered, of all processes: */
+	V8_N_CODES = 4096,   /* pcs of compiled code, */
+	V8_N_SPOTS = 8192,   /* places in functions, */
+	V8_N_ARRAYS = 2048,  /* bytecode arrays and their functions, */
+	V8_N_SCRIPTS = 128,  /* and lines of scripts */
 	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
 	V8_LINE_STEP = 8192,
 	V8_MAX_PLACES = 16384,
@@ -44,6 +45,7 @@ struct v8_function {
 struct v8_spot {
 	uint64_t shared, identity;
 	int32_t position;
+	uint32_t owner; /* the process's number; 0: nobody's */
 	struct stepped_frame frame;
 };
 
@@ -71,7 +73,7 @@ struct v8_known_code {
 	uint64_t pc;
 	struct v8_code code; /* at 0: there is none */
 	uint32_t first, n;   /* rows of places, of optimized code */
-	uint32_t n_uses;
+	uint32_t n_uses, owner;
 	uint8_t innermost, shape; /* enum v8_shape */
 	uint8_t return_register;
 };
@@ -80,7 +82,7 @@ struct v8_known_code {
 struct v8_lines {
 	uint64_t script, source;
 	int32_t id;
-	uint32_t n; /* steps */
+	uint32_t owner, n; /* n: steps */
 	uint32_t before[V8_LINE_STEPS];
 };
 
@@ -91,25 +93,34 @@ struct v8_block {
 	uint8_t bytes[V8_BLOCK_BYTES];
 };
 
+/* What all processes have one of. Each has its own entries: what a process says holds for itself
+ * alone. */
+struct v8_memo {
+	uint32_t n_users, last_owner, last_walk;
+	struct v8_known_code codes[V8_N_CODES];
+	struct v8_spot spots[V8_N_SPOTS];
+	struct {
+		uint64_t array, shared;
+		uint32_t owner;
+	} arrays[V8_N_ARRAYS];
+	struct v8_lines lines[V8_N_SCRIPTS];
+	ARRAY(struct v8_place) places; /* of the codes */
+	struct strtab texts;
+	/* Of a walk: what was read of the process, and of a table of positions. */
+	struct v8_block blocks[V8_N_BLOCKS];
+	uint8_t table[32768];
+};
+
 struct v8 {
 	struct memory memory; /* through the blocks */
 	struct memory below;  /* the process's; it has the budget */
-	struct v8_block *blocks;
-	uint32_t walk;
+	struct v8_memo *memo;
+	uint32_t owner, walk; /* its number there, and that of its walk */
 	struct image image;
 	struct v8_tables tables;
 	char release[32];
 	uint8_t *bytecode_sizes; /* 3 rows; NULL: not exported */
 	uint32_t n_bytecodes;
-	struct v8_known_code *codes;
-	struct v8_spot *spots;
-	struct {
-		uint64_t array, shared;
-	} * arrays;
-	struct v8_lines *lines;
-	uint8_t table[32768]; /* of positions, as it was read last */
-	ARRAY(struct v8_place) places;
-	struct strtab texts;
 	/* Of the handler that was interrupted: where the interpreter was. */
 	uint64_t leaf_bytecode, leaf_offset;
 	struct v8_stats stats;

@@ -34,10 +34,11 @@ static bool find_end(struct v8 *v, uint64_t ends, int32_t position, uint32_t *re
 
 static struct v8_lines *lines_of(struct v8 *v, const struct v8_function *f, uint64_t source)
 {
-	struct v8_lines *l = &v->lines[hash_combine(f->script, 0) % V8_N_SCRIPTS];
+	struct v8_lines *l = &v->memo->lines[hash_combine(f->script, v->owner) % V8_N_SCRIPTS];
 
-	if (l->script != f->script || l->source != source || l->id != f->script_id)
-		*l = (struct v8_lines){f->script, source, f->script_id, 1, {0}};
+	if (l->owner != v->owner || l->script != f->script || l->source != source ||
+	    l->id != f->script_id)
+		*l = (struct v8_lines){f->script, source, f->script_id, v->owner, 1, {0}};
 	return l;
 }
 

@@ -41,7 +41,8 @@ static void put_function(struct v8_walk *w, uint64_t shared, int32_t position, e
 	if (!shared || !v8_function_frame(w->v, shared, position, &f)) {
 		w->v->stats.unproven++;
 		f = (struct stepped_frame){
-			.function = strtab_put(&w->v->texts, "[JavaScript function not proven]")};
+			.function =
+				strtab_put(&w->v->memo->texts, "[JavaScript function not proven]")};
 	}
 	f.level = (uint8_t)level;
 	f.inlined = inlined;
@@ -142,7 +143,7 @@ static void put_baseline(struct v8_walk *w, const struct v8_known_code *k, uint6
 static void put_optimized(struct v8_walk *w, const struct v8_known_code *k)
 {
 	for (uint32_t i = 0; i < k->n; i++) {
-		struct v8_place p = w->v->places.items[k->first + i];
+		struct v8_place p = w->v->memo->places.items[k->first + i];
 
 		put_function(w, p.shared, p.position, V8_OPTIMIZED, i + 1 < k->n);
 	}
@@ -192,7 +193,7 @@ static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struc
 	if (k->code.kind == baseline)
 		return is_interpreted(w, f);
 	return k->n > 0 &&
-	       v8_shared(w->v, f->function) == w->v->places.items[k->first + k->n - 1].shared;
+	       v8_shared(w->v, f->function) == w->v->memo->places.items[k->first + k->n - 1].shared;
 }
 
 /*
@@ -265,7 +266,7 @@ static enum runtime_step step_own(struct v8_walk *w)
 	if (!is_typed(&f) && !is_javascript(&f))
 		return RUNTIME_NOT_MINE;
 	if (is_typed(&f) && f.context / 2 == v8_value(w->v, V8_FRAME_WASM)) {
-		wasm.function = strtab_put(&w->v->texts, "[WebAssembly]");
+		wasm.function = strtab_put(&w->v->memo->texts, "[WebAssembly]");
 		put(w, &wasm);
 		return go_by_fp(w, &f);
 	}

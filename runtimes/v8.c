@@ -56,13 +56,33 @@ static int read_bytecode_sizes(struct v8 *v)
 	return 0;
 }
 
-static int allocate(struct v8 *v)
+static struct v8_memo *memo;
+
+static int join_memo(struct v8 *v)
 {
-	v->codes = calloc(V8_N_CODES, sizeof(*v->codes));
-	v->spots = calloc(V8_N_SPOTS, sizeof(*v->spots));
-	v->arrays = calloc(V8_N_ARRAYS, sizeof(*v->arrays));
-	v->lines = calloc(V8_N_SCRIPTS, sizeof(*v->lines));
-	return v->codes && v->spots && v->arrays && v->lines ? 0 : -ENOMEM;
+	if (!memo) {
+		memo = calloc(1, sizeof(*memo));
+		if (!memo)
+			return -ENOMEM;
+		memo->places.max = V8_MAX_PLACES;
+		strtab_init(&memo->texts, V8_MAX_TEXT);
+	}
+	memo->n_users++;
+	/* Whose entries may be there still after so many is long gone. */
+	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
+	v->memo = memo;
+	v->owner = memo->last_owner;
+	return 0;
+}
+
+static void leave_memo(const struct v8 *v)
+{
+	if (!v->memo || --memo->n_users > 0)
+		return;
+	array_deinit(&memo->places);
+	strtab_deinit(&memo->texts);
+	free(memo);
+	memo = NULL;
 }
 
 int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const char **ret_why)
@@ -75,11 +95,9 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 		return -ENOMEM;
 	v->below = *memory;
 	v->memory = (struct memory){v8_read_blocks, v, UINT32_MAX, UINT64_MAX};
-	v->places.max = V8_MAX_PLACES;
-	strtab_init(&v->texts, V8_MAX_TEXT);
-	v->blocks = calloc(V8_N_BLOCKS, sizeof(*v->blocks));
-	if (!v->blocks)
-		return -ENOMEM;
+	r = join_memo(v);
+	if (r < 0)
+		return r;
 	v8_begin(v, OPEN_READS, OPEN_BYTES);
 	if (!image_open(&v->image, &v->memory, image))
 		return -ENOENT;
@@ -90,8 +108,6 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 	}
 	if (r == 0)
 		r = read_bytecode_sizes(v);
-	if (r == 0)
-		r = allocate(v);
 	if (r < 0)
 		return r;
 	(void)snprintf(v->release, sizeof(v->release), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
@@ -105,14 +121,8 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 struct v8 *v8_free(struct v8 *v)
 {
 	if (v) {
-		array_deinit(&v->places);
-		strtab_deinit(&v->texts);
+		leave_memo(v);
 		free(v->bytecode_sizes);
-		free(v->blocks);
-		free(v->codes);
-		free(v->spots);
-		free(v->arrays);
-		free(v->lines);
 		free(v);
 	}
 	return NULL;
@@ -136,7 +146,7 @@ bool v8_is_tried(const struct v8 *v)
 
 const char *v8_text(const struct v8 *v, strid id)
 {
-	return strtab_get(&v->texts, id);
+	return strtab_get(&v->memo->texts, id);
 }
 
 const struct v8_stats *v8_stats(const struct v8 *v)
@@ -146,20 +156,23 @@ const struct v8_stats *v8_stats(const struct v8 *v)
 
 void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 {
+	struct v8_memo *m = v->memo;
+
 	v->below.reads_left = reads;
 	v->below.bytes_left = bytes;
 	v->memory.reads_left = UINT32_MAX;
 	v->memory.bytes_left = UINT64_MAX;
-	v->walk = v->walk == UINT32_MAX ? 1 : v->walk + 1;
+	m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
+	v->walk = m->last_walk;
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
-	if (v->codes && (v->places.n > V8_MAX_PLACES * 3 / 4 ||
-			 strtab_bytes(&v->texts) > V8_MAX_TEXT * 3 / 4 || v->texts.n_refused > 0)) {
-		memset(v->codes, 0, V8_N_CODES * sizeof(*v->codes));
-		memset(v->spots, 0, V8_N_SPOTS * sizeof(*v->spots));
-		array_clear(&v->places);
-		strtab_clear(&v->texts);
-		v->texts.n_refused = 0;
+	if (m->places.n > V8_MAX_PLACES * 3 / 4 || strtab_bytes(&m->texts) > V8_MAX_TEXT * 3 / 4 ||
+	    m->texts.n_refused > 0) {
+		memset(m->codes, 0, sizeof(m->codes));
+		memset(m->spots, 0, sizeof(m->spots));
+		array_clear(&m->places);
+		strtab_clear(&m->texts);
+		m->texts.n_refused = 0;
 	}
 }
 

@@ -22,7 +22,7 @@ static void use(const struct memory *memory, const struct recording *recorded, F
 		for (uint32_t i = 0; i < recorded->n_samples; i++)
 			(void)recorded_walk_v8(v, &recorded->samples[i], out);
 	}
-	if (v->places.n > V8_MAX_PLACES)
+	if (v->memo->places.n > V8_MAX_PLACES)
 		abort();
 	(void)v8_free(v);
 }

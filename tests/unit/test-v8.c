@@ -184,7 +184,7 @@ static void test_reused(void)
 		CHECK(strstr(before, " work (") != NULL);
 		change_name("work", "rest");
 		for (int i = 0; i < V8_N_SPOTS; i++) {
-			uint64_t shared = v8->spots[i].shared, script;
+			uint64_t shared = v8->memo->spots[i].shared, script;
 
 			if (!shared)
 				continue;
