@@ -198,100 +198,117 @@ static int parse_call_graph(struct record_options *o, const char *value)
 	return value[5] ? parse_stack_size(o, "--call-graph", value + 6) : 0;
 }
 
-/* Lists of [filter], checked as there. */
-static int include(struct record_options *o, const char *option, enum config_filter filter,
-		   const char *value)
+/* Options that are lists of [filter], checked as there. */
+static const struct filter_option {
+	const char *name;
+	enum config_filter filter;
+} filter_options[] = {
+	[OPT_CPU] = {"-C", CONFIG_FILTER_CPUS},
+	[OPT_USER] = {"-u", CONFIG_FILTER_USER},
+	[OPT_COMM] = {"--comm", CONFIG_FILTER_COMM},
+	[OPT_SERVICE] = {"--service", CONFIG_FILTER_SERVICE},
+	[OPT_UNIT] = {"--unit", CONFIG_FILTER_UNIT},
+	[OPT_CONTAINER] = {"--container", CONFIG_FILTER_CONTAINER},
+	[OPT_CGROUP] = {"--cgroup", CONFIG_FILTER_CGROUP},
+};
+
+static int include(struct record_options *o, const struct filter_option *option, const char *value)
 {
 	char error[600];
 
-	if (config_include(o->config, filter, value, error, sizeof(error)) < 0)
-		return options_complain(&record_command, option, value, error);
+	if (config_include(o->config, option->filter, value, error, sizeof(error)) < 0)
+		return options_complain(&record_command, option->name, value, error);
 	return 0;
+}
+
+static int parse_count(const char *option, const char *value, uint64_t max, const char *expected,
+		       uint64_t *ret)
+{
+	if (text_parse_u64(value, 1, max, ret) < 0)
+		return options_complain(&record_command, option, value, expected);
+	return 0;
+}
+
+static int parse_time(const char *option, const char *value, const char *expected, uint64_t *ret_ns)
+{
+	if (text_parse_duration_ns(value, ret_ns) < 0 || *ret_ns == 0)
+		return options_complain(&record_command, option, value, expected);
+	return 0;
+}
+
+static int parse_ids(struct record_options *o, const char *option, const char *value,
+		     bool *ret_which)
+{
+	*ret_which = true;
+	return options_parse_ids(&record_command, option, value, o->pids, &o->n_pids);
+}
+
+static int parse_demangling(struct record_options *o, const char *value)
+{
+	if (!config_demangle_parse(value, &o->demangle))
+		return options_complain(&record_command, "--demangle", value,
+					"full, simple or none");
+	return 0;
+}
+
+/* What is recorded. */
+static int add_types(struct record_options *o, int id, const char *value)
+{
+	switch (id) {
+	case OPT_EVENT:
+		o->events_given = true;
+		return record_events_parse(o, value);
+	case OPT_FILTER:
+		return record_events_filter(o, value);
+	case OPT_ALLOC:
+		return record_add_allocations(o);
+	default:
+		o->off_cpu |= id != OPT_MEMORY;
+		o->wall |= id == OPT_WALL || id == OPT_EVERYTHING;
+		o->locks |= id == OPT_LOCKS || id == OPT_EVERYTHING;
+		return id == OPT_MEMORY || id == OPT_EVERYTHING ? record_add_memory_growth(o) : 0;
+	}
 }
 
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct record_options *o = ctx;
 
+	if ((size_t)id < ARRAY_SIZE(filter_options) && filter_options[id].name)
+		return include(o, &filter_options[id], value);
 	switch (id) {
 	case OPT_PID:
-		o->processes = true;
-		return options_parse_ids(&record_command, "-p", value, o->pids, &o->n_pids);
+		return parse_ids(o, "-p", value, &o->processes);
+	case OPT_TID:
+		return parse_ids(o, "-t", value, &o->threads);
 	case OPT_FREQ:
-		if (text_parse_u64(value, 1, RECORD_MAX_HZ, &o->rate_hz) < 0)
-			return options_complain(
-				&record_command, "-F", value,
-				"expected a number of samples a second, from 1 to 10000");
-		return 0;
+		return parse_count("-F", value, RECORD_MAX_HZ,
+				   "expected a number of samples a second, from 1 to 10000",
+				   &o->rate_hz);
+	case OPT_COUNT:
+		return parse_count("-c", value, RECORD_MAX_COUNT,
+				   "expected a number of events, at least 1", &o->period);
 	case OPT_DURATION:
-		if (text_parse_duration_ns(value, &o->duration_ns) < 0 || o->duration_ns == 0)
-			return options_complain(
-				&record_command, "-d", value,
-				"expected a time such as 500ms, 10s, 2m, or a number of seconds");
-		return 0;
+		return parse_time("-d", value,
+				  "expected a time such as 500ms, 10s, 2m, or a number of seconds",
+				  &o->duration_ns);
+	case OPT_GROWN_AFTER:
+		return parse_time("--grown-after", value,
+				  "expected a time such as 500ms, 10s or 2m", &o->grown_after_ns);
 	case OPT_OUTPUT:
 		return outputs_add(&o->outputs, &record_command, value);
 	case OPT_FORMAT:
 		return outputs_set_format(&o->outputs, &record_command, value);
-	case OPT_TID:
-		o->threads = true;
-		return options_parse_ids(&record_command, "-t", value, o->pids, &o->n_pids);
-	case OPT_CPU:
-		return include(o, "-C", CONFIG_FILTER_CPUS, value);
-	case OPT_USER:
-		return include(o, "-u", CONFIG_FILTER_USER, value);
-	case OPT_COMM:
-		return include(o, "--comm", CONFIG_FILTER_COMM, value);
-	case OPT_SERVICE:
-		return include(o, "--service", CONFIG_FILTER_SERVICE, value);
-	case OPT_UNIT:
-		return include(o, "--unit", CONFIG_FILTER_UNIT, value);
-	case OPT_CONTAINER:
-		return include(o, "--container", CONFIG_FILTER_CONTAINER, value);
-	case OPT_CGROUP:
-		return include(o, "--cgroup", CONFIG_FILTER_CGROUP, value);
-	case OPT_EVENT:
-		o->events_given = true;
-		return record_events_parse(o, value);
-	case OPT_FILTER:
-		return record_events_filter(o, value);
-	case OPT_MEMORY:
-		return record_add_memory_growth(o);
-	case OPT_ALLOC:
-		return record_add_allocations(o);
-	case OPT_GROWN_AFTER:
-		if (text_parse_duration_ns(value, &o->grown_after_ns) < 0 || o->grown_after_ns == 0)
-			return options_complain(&record_command, "--grown-after", value,
-						"expected a time such as 500ms, 10s or 2m");
-		return 0;
-	case OPT_OFF_CPU:
-		o->off_cpu = true;
-		return 0;
-	case OPT_WALL:
-		o->off_cpu = o->wall = true;
-		return 0;
-	case OPT_EVERYTHING:
-		o->off_cpu = o->locks = o->wall = true;
-		return record_add_memory_growth(o);
-	case OPT_LOCKS:
-		o->off_cpu = o->locks = true;
-		return 0;
-	case OPT_COUNT:
-		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
-			return options_complain(&record_command, "-c", value,
-						"expected a number of events, at least 1");
-		return 0;
 	case OPT_GRAPH:
 		return parse_call_graph(o, "auto");
 	case OPT_CALL_GRAPH:
 		return parse_call_graph(o, value);
 	case OPT_STACK:
 		return parse_stack_size(o, "--stack-size", value);
+	case OPT_DEMANGLE:
+		return parse_demangling(o, value);
 	default:
-		if (!config_demangle_parse(value, &o->demangle))
-			return options_complain(&record_command, "--demangle", value,
-						"full, simple or none");
-		return 0;
+		return add_types(o, id, value);
 	}
 }
 
