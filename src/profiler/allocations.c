@@ -62,7 +62,8 @@ int allocations_new(struct allocations **ret, struct attribution *a)
 	l->picked = picked;
 	l->ended = picked + 1;
 	l->random = UINT64_C(0x9e3779b97f4a7c15);
-	l->stack = malloc(sizeof(*l->stack) + a->max_frames * sizeof(*l->stack->addresses));
+	l->stack =
+		malloc(sizeof(*l->stack) + ATTRIBUTION_MAX_KEPT(a) * sizeof(*l->stack->addresses));
 	r = l->stack ? live_blocks_new(&l->blocks, MAX_LIVE, MAX_STACK_BYTES) : -ENOMEM;
 	if (r < 0) {
 		allocations_free(l);
@@ -255,11 +256,11 @@ static void keep_block(struct allocations *l, const struct live_block_facts *blo
 	const struct attribution *a = l->a;
 	struct switch_stack *s = l->stack;
 
-	*s = (struct switch_stack){.n_user = a->n_walked - skip,
+	*s = (struct switch_stack){.n_user = a->n_kept - skip,
 				   .reason = PROFILE_N_MARKERS,
 				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < s->n_user; i++)
-		s->addresses[i] = a->walked[skip + i].address;
+		s->addresses[i] = a->kept[skip + i];
 	if (live_blocks_add(l->blocks, block, s))
 		live_blocks_set_table(l->blocks, block->pid, table);
 	else if (log_ratelimit(&l->full, TELL_SECONDS))
@@ -340,7 +341,7 @@ static void on_picked(struct allocations *l, const struct record *r)
 	block.bytes = b.bytes;
 	block.objects = b.objects;
 	s.thread = attribution_thread_row(a, r, a->process);
-	n = attribution_walk(a, r);
+	n = attribution_walk_to_keep(a, r);
 	skip = count_allocator(a, &b, n);
 	if (n > skip)
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);

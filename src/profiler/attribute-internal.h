@@ -5,6 +5,7 @@
 #include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
+#include "src/profiler/known-frames.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/pending.h"
 #include "src/profiler/process-said.h"
@@ -99,6 +100,12 @@ struct attribution {
 	/* Of walked, which are in frames behind the kernel's; and their stack pointers apart. */
 	uint32_t n_walked;
 	uint64_t *sps;
+	/* Of attribution_walk_to_keep(): the same as addresses and numbers of runtimes' frames, each
+	 * for a row of frames. */
+	uint64_t *kept;
+	uint32_t n_kept;
+	bool keeping;
+	struct known_frames *known_frames;
 	const struct frame_source *source; /* borrowed; NULL: there are native frames alone */
 	struct joiner joiner;
 	struct pending *pending;
@@ -149,6 +156,10 @@ int attribution_new_runtimes(struct attribution *a);
 void attribution_look_for_interpreter(struct attribution *a);
 /* Both: how many. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
+/* The same, for a stack that outlives the window: it is in a->kept, too. */
+uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r);
+/* So many at most. */
+#define ATTRIBUTION_MAX_KEPT(a) ((a)->max_frames + FRAME_SOURCE_MAX_FRAMES)
 /* The marker that the n frames of a walk end with; PROFILE_N_MARKERS: none. */
 uint32_t attribution_last_marker(const struct attribution *a, uint32_t n);
 /* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.

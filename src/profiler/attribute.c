@@ -187,6 +187,10 @@ static bool is_foreign_vdso(const struct attribution *a)
 	return !replay_vdso_is_ours(a->replay, id, n);
 }
 
+/* Frames of runtimes in stacks that are kept. */
+#define MAX_KNOWN_FRAMES (1u << 18)
+#define MAX_KNOWN_BYTES	 (16u << 20)
+
 /* Of a walked stack: the kernel's frames, the walk's with those of runtimes, and markers. */
 static uint32_t max_rows(const struct attribution *a)
 {
@@ -223,11 +227,15 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->frame_pointers = !a->regs_mask;
 	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
+	a->kept = calloc(ATTRIBUTION_MAX_KEPT(a), sizeof(*a->kept));
 	/* Also for a stack that the joiner made, and one marker more. */
 	a->frames = calloc(max_rows(a) + FRAME_SOURCE_MAX_FRAMES + 3, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
-	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
+	r = a->walked && a->frames && a->kept ? unwinder_new(&a->unwinder, &unwind_limits)
+					      : -ENOMEM;
+	if (r == 0)
+		r = known_frames_new(&a->known_frames, MAX_KNOWN_FRAMES, MAX_KNOWN_BYTES);
 	if (r == 0)
 		r = code_unwinding_new(&a->code, a->unwinder);
 	if (r == 0 && !replay && setup->interpreters)
@@ -283,6 +291,8 @@ struct attribution *attribution_free(struct attribution *a)
 		pending_free(a->pending);
 		joiner_deinit(&a->joiner);
 		free(a->sps);
+		known_frames_free(a->known_frames);
+		free(a->kept);
 		free(a->walked);
 		free(a->frames);
 		free(a);

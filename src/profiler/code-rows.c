@@ -434,6 +434,12 @@ int attribution_new_runtimes(struct attribution *a)
 	return r;
 }
 
+static void keep(struct attribution *a, uint64_t address)
+{
+	if (a->n_kept < ATTRIBUTION_MAX_KEPT(a))
+		a->kept[a->n_kept++] = address;
+}
+
 /* The i-th frame of the walk, or what a runtime says that it is. */
 static uint32_t add_walked(struct attribution *a, uint32_t n, size_t i)
 {
@@ -443,12 +449,17 @@ static uint32_t add_walked(struct attribution *a, uint32_t n, size_t i)
 
 	if (a->runtimes)
 		frames = runtimes_frames(a->runtimes, i, &n_frames);
-	for (size_t k = 0; k < n_frames; k++)
+	for (size_t k = 0; k < n_frames; k++) {
 		a->frames[n++] = join_runtime_row(&a->profile, &frames[k]);
-	if (n_frames == 0)
+		if (a->keeping)
+			keep(a, known_frames_put(a->known_frames, &frames[k]));
+	}
+	if (n_frames == 0) {
 		a->frames[n++] =
 			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
 					  f->address - f->bias);
+		keep(a, f->address);
+	}
 	return n;
 }
 
@@ -532,6 +543,7 @@ static uint32_t add_found(struct attribution *a, uint32_t n, uint64_t address,
 
 	a->walked[a->n_walked++] = (struct unwind_frame){
 		.address = address, .bias = bias, .tag = m ? m->tag : UINT32_MAX};
+	keep(a, address);
 	a->frames[n] = profile_add_frame(&a->profile, module, address - bias);
 	return n + 1;
 }
@@ -649,12 +661,33 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r)
 {
 	uint32_t n = attribution_add_kernel_frames(a, r);
 
-	a->n_walked = 0;
+	a->n_walked = a->n_kept = 0;
 	if (attribution_is_out_of_sight(r)) {
 		a->counters[PROFILE_USER_STACKS]++;
 		return add_marker(a, n, PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING);
 	}
 	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
+}
+
+uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r)
+{
+	uint32_t n;
+
+	a->keeping = true;
+	n = attribution_walk(a, r);
+	a->keeping = false;
+	return n;
+}
+
+/* A frame of a runtime, under its number. */
+static uint32_t add_number(struct attribution *a, uint32_t n, uint64_t number)
+{
+	struct runtime_frame f;
+
+	a->frames[n] = known_frames_get(a->known_frames, number, &f)
+			       ? join_runtime_row(&a->profile, &f)
+			       : profile_add_frame(&a->profile, none_row(a), 0);
+	return n + 1;
 }
 
 /* Leaf first: the kernel's, the user's, and what is missing. */
@@ -666,13 +699,15 @@ static uint32_t add_known(struct attribution *a, const struct switch_stack *know
 		a->frames[n] = profile_add_frame(&a->profile, row, known->addresses[n]);
 		n++;
 	}
-	a->n_walked = 0;
+	a->n_walked = a->n_kept = 0;
 	for (uint32_t i = 0; i < known->n_user; i++) {
 		uint64_t address = known->addresses[known->n_kernel + i];
 		struct unwind_mapping m;
 
-		n = add_found(a, n, address,
-			      a->process && find_mapping(a, address, &m) ? &m : NULL);
+		n = known_frames_is_number(address)
+			    ? add_number(a, n, address)
+			    : add_found(a, n, address,
+					a->process && find_mapping(a, address, &m) ? &m : NULL);
 	}
 	if (known->marker < PROFILE_N_MARKERS)
 		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->marker);

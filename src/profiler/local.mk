@@ -12,6 +12,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/frame-source.h \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
+	src/profiler/known-frames.c src/profiler/known-frames.h \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \
@@ -69,6 +70,10 @@ tests_unit_test_blocked_call_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-live-blocks
 tests_unit_test_live_blocks_SOURCES = tests/unit/test-live-blocks.c tests/unit/test.h
 tests_unit_test_live_blocks_LDADD = libprofiler.a libutil.a
+check_PROGRAMS += tests/unit/test-known-frames
+tests_unit_test_known_frames_SOURCES = tests/unit/test-known-frames.c tests/unit/test.h
+tests_unit_test_known_frames_LDADD = libprofiler.a libutil.a
+
 check_PROGRAMS += tests/unit/test-readers
 tests_unit_test_readers_SOURCES = tests/unit/test-readers.c tests/unit/test.h
 tests_unit_test_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a

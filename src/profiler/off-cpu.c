@@ -189,8 +189,9 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	callbacks.longest_apart = wakeups != UINT32_MAX;
 	o->own_pid = (uint32_t)getpid();
 	o->broker_pid = (uint32_t)getppid();
-	o->scratch = malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + a->max_frames) *
-							  sizeof(*o->scratch->addresses));
+	o->scratch =
+		malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + ATTRIBUTION_MAX_KEPT(a)) *
+						     sizeof(*o->scratch->addresses));
 	o->late_bytes = malloc(LATE_BYTES);
 	if (a->setup->events[blocks].options.wall)
 		callbacks.tell_other = on_other;
@@ -242,13 +243,13 @@ static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n,
 	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
 
 	*s = (struct switch_stack){.n_kernel = n_kernel,
-				   .n_user = a->n_walked,
+				   .n_user = a->n_kept,
 				   .reason = reason,
 				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < n_kernel; i++)
 		s->addresses[i] = r->sample.kernel[i] - (i > 0);
-	for (uint32_t i = 0; i < a->n_walked; i++)
-		s->addresses[n_kernel + i] = a->walked[i].address;
+	for (uint32_t i = 0; i < a->n_kept; i++)
+		s->addresses[n_kernel + i] = a->kept[i];
 }
 
 /* What may be a futex. */
@@ -289,7 +290,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 		return;
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;
-	n = attribution_walk(a, r);
+	n = attribution_walk_to_keep(a, r);
 	keep_stack(o, r, n, guess_reason(o, r));
 	switches_stack(o->switches, &out, o->scratch);
 	if (o->locks && out.object && a->process && is_futex(o->scratch->reason))
@@ -456,7 +457,7 @@ static void add_late(struct off_cpu *o, const struct late *l)
 	a->counters = a->profile.types[o->blocks].counters;
 	a->process = host_process_get(a->host, r.pid, r.tid, r.time_ns);
 	a->time_ns = r.time_ns;
-	n = attribution_walk(a, &r);
+	n = attribution_walk_to_keep(a, &r);
 	if (a->n_walked == 0)
 		return;
 	keep_stack(o, &r, n, blocked_call_reason(t.call, t.args, t.wchan));
