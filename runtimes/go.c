@@ -18,7 +18,7 @@ enum {
 };
 
 static const struct {
-	uint16_t minor; /* the first with that layout */
+	uint32_t version; /* the first with that layout */
 	struct go_layout layout;
 } layouts[] = {
 	{26, {64, 184, 352, 152, true}},  {25, {64, 184, 344, 152, true}},
@@ -26,7 +26,7 @@ static const struct {
 	{21, {72, 192, 344, 152, false}}, {17, {72, 192, 360, 152, false}},
 };
 
-enum { NEWEST_MINOR = 26 };
+enum { NEWEST = 26 };
 
 #ifdef __aarch64__
 const int go_register = 28;
@@ -36,19 +36,23 @@ const int go_register = 22; /* r14 */
 const int go_near = -8 * GO_NEAR_WORDS;
 #endif
 
-bool go_layout_find(const char *version, struct go_layout *ret)
+bool go_layout_find(uint32_t version, struct go_layout *ret)
 {
-	unsigned int minor;
-
-	if (sscanf(version, "go1.%u", &minor) != 1 || minor > NEWEST_MINOR)
-		return false;
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-		if (minor < layouts[i].minor)
+		if (version < layouts[i].version || version > NEWEST)
 			continue;
 		*ret = layouts[i].layout;
 		return true;
 	}
 	return false;
+}
+
+uint32_t go_version_of(const char *version)
+{
+	struct go_layout layout;
+	unsigned int minor;
+
+	return sscanf(version, "go1.%u", &minor) == 1 && go_layout_find(minor, &layout) ? minor : 0;
 }
 
 /* ---- Threads ---- */

@@ -17,8 +17,10 @@ struct go_layout {
 	bool listed;		    /* labels are a list of pairs, not a map */
 };
 
-/* The layout of a version such as "go1.24.3"; false: of one that is not known. */
-bool go_layout_find(const char *version, struct go_layout *ret);
+/* The number of a version such as "go1.24.3": 24; 0: its layout is not known. */
+uint32_t go_version_of(const char *version);
+/* false: there is no such version. */
+bool go_layout_find(uint32_t version, struct go_layout *ret);
 
 /* The register in which Go's code has its goroutine, by perf's numbers. */
 extern const int go_register;

@@ -81,13 +81,14 @@ static void test_versions(void)
 {
 	struct go_layout l;
 
-	CHECK(go_layout_find("go1.19.8", &l) && l.labels == 360 && !l.listed);
-	CHECK(go_layout_find("go1.23.4", &l) && l.labels == 352 && !l.listed);
-	CHECK(go_layout_find("go1.24.0-rc1 X:boringcrypto", &l) && l.listed);
-	CHECK(go_layout_find("go1.26.8", &l) && l.current == 184);
-	CHECK(!go_layout_find("go1.99", &l));
-	CHECK(!go_layout_find("go1.16.1", &l));
-	CHECK(!go_layout_find("devel go1.27-abc", &l));
+	CHECK(go_layout_find(go_version_of("go1.19.8"), &l) && l.labels == 360 && !l.listed);
+	CHECK(go_layout_find(go_version_of("go1.23.4"), &l) && l.labels == 352 && !l.listed);
+	CHECK(go_layout_find(go_version_of("go1.24rc1 X:boringcrypto"), &l) && l.listed);
+	CHECK(go_layout_find(go_version_of("go1.26.8"), &l) && l.current == 184);
+	CHECK_INT(go_version_of("go1.99"), ==, 0);
+	CHECK_INT(go_version_of("go1.16.1"), ==, 0);
+	CHECK_INT(go_version_of("devel go1.27-abc"), ==, 0);
+	CHECK(!go_layout_find(0, &l));
 }
 
 static void test_list(void)
@@ -97,7 +98,7 @@ static void test_list(void)
 	struct go_layout l;
 	struct go_label label;
 
-	CHECK(go_layout_find("go1.26.1", &l));
+	CHECK(go_layout_find(26, &l));
 	set_structs(&l);
 	set_list(2, 2);
 	set_text(&pairs[1][0], "route");
@@ -115,7 +116,7 @@ static void test_map(void)
 	uint32_t n = 0, at = 0;
 	struct go_layout l;
 
-	CHECK(go_layout_find("go1.22.2", &l));
+	CHECK(go_layout_find(22, &l));
 	set_structs(&l);
 	labels[0] = (uintptr_t)map;
 	map[0] = 2;
@@ -144,7 +145,7 @@ static void test_threads(void)
 	struct go_layout l;
 	uint32_t n;
 
-	CHECK(go_layout_find("go1.26.1", &l));
+	CHECK(go_layout_find(26, &l));
 	set_structs(&l);
 	set_list(1, 1);
 	CHECK(go_thread_of(&m, &l, (uintptr_t)goroutine, NUMBER) == (uintptr_t)thread);
@@ -166,7 +167,7 @@ static void test_hostile(void)
 	struct go_layout l;
 	uint32_t n = 0;
 
-	CHECK(go_layout_find("go1.26.1", &l));
+	CHECK(go_layout_find(26, &l));
 	set_structs(&l);
 	set_list(UINT64_C(1) << 40, UINT64_C(1) << 40);
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
