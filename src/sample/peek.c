@@ -154,6 +154,15 @@ bool peek_record(struct peek *p, struct record *ret)
 	       ret->type == RECORD_SAMPLE;
 }
 
+uint64_t peek_register(const struct peek *p, const struct record *r, int number)
+{
+	uint64_t mask = p->layout.regs_mask;
+
+	return r->sample.user_regs && (mask & r->sample.user_regs_valid & UINT64_C(1) << number)
+		       ? arch_register(mask, r->sample.user_regs, (uint32_t)number)
+		       : 0;
+}
+
 const uint8_t *peek_stack(const struct peek *p, const struct record *r, uint64_t *ret_start,
 			  uint64_t *ret_n)
 {

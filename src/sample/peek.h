@@ -33,6 +33,8 @@ bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older);
 bool peek_record(struct peek *p, struct record *ret);
 bool peek_is_there(const struct peek *p);
 
+/* A register of user code, by perf's number, as the sample has it; 0: it does not. */
+uint64_t peek_register(const struct peek *p, const struct record *r, int number);
 /* The thread's stack from its stack pointer on, as the sample has it: *ret_n bytes of it at
  * address *ret_start. NULL: the sample has none. */
 const uint8_t *peek_stack(const struct peek *p, const struct record *r, uint64_t *ret_start,
