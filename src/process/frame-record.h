@@ -12,6 +12,7 @@ enum frame_record_type {
 	FRAME_RECORD_CODE,     /* where a process has the interpreter's evaluation function */
 	FRAME_RECORD_STACK,    /* one sample's */
 	FRAME_RECORD_CONTEXT,  /* one sample's, before its stack: what its thread says of itself */
+	FRAME_RECORD_LABELS,   /* the same: what its goroutine says */
 };
 
 enum frame_record_result {
@@ -38,7 +39,8 @@ struct frame_record_code {
 	} ranges[FRAME_RECORD_MAX_RANGES];
 };
 
-/* A thread context as OTEP 4947 lays it out: the ids, and keys with texts. */
+/* A thread context as OTEP 4947 lays it out: the ids, and keys with texts. Or the labels of a
+ * goroutine, as in runtimes/go.h. */
 enum { FRAME_RECORD_MAX_CONTEXT = 640 };
 struct frame_record_context {
 	uint32_t type, n;

@@ -193,7 +193,8 @@ struct client_threads {
 	/* Their contexts, as struct thread_variable. */
 	uint64_t context_module;
 	int64_t context_offset;
-	uint32_t has_context, reserved;
+	uint32_t has_context;
+	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
 };
 
 struct message {

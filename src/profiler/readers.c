@@ -212,6 +212,12 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 	tell(i, MESSAGE_INTERPRETER);
 }
 
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version)
+{
+	i->threads.go_version = go_version;
+	tell(i, MESSAGE_INTERPRETER);
+}
+
 uint64_t interpreter_image(const struct interpreter *i)
 {
 	return i->image;
@@ -261,8 +267,9 @@ static bool is_context(const struct frame_record_context *s, size_t n)
 {
 	size_t head = offsetof(struct frame_record_context, bytes);
 
-	return n >= head + THREAD_CONTEXT_HEAD_BYTES && s->type == FRAME_RECORD_CONTEXT &&
-	       s->n <= THREAD_CONTEXT_MAX_BYTES && n == head + s->n;
+	return n >= head && s->n <= THREAD_CONTEXT_MAX_BYTES && n == head + s->n &&
+	       ((s->type == FRAME_RECORD_CONTEXT && s->n >= THREAD_CONTEXT_HEAD_BYTES) ||
+		(s->type == FRAME_RECORD_LABELS && s->n >= GO_LABELS_HEAD_BYTES));
 }
 
 static void drop(struct reader_of_cpu *c)
@@ -304,7 +311,7 @@ static const struct frame_record_stack *find_stack(struct readers *r, struct rea
 	const struct frame_record_stack *s;
 
 	while ((s = next_told(r, c)) &&
-	       (s->time_ns < key->time_ns || s->type == FRAME_RECORD_CONTEXT))
+	       (s->time_ns < key->time_ns || s->type != FRAME_RECORD_STACK))
 		drop(c);
 	return s && s->time_ns == key->time_ns && s->tid == key->tid && s->pid == pid ? s : NULL;
 }
@@ -571,7 +578,7 @@ uint32_t readers_context(struct readers *r, const struct interpreter *i,
 
 	while (c && (s = next_told(r, c)) && s->time_ns < key->time_ns)
 		drop(c);
-	if (!s || i->refused || s->type != FRAME_RECORD_CONTEXT || s->time_ns != key->time_ns ||
+	if (!s || i->refused || s->type == FRAME_RECORD_STACK || s->time_ns != key->time_ns ||
 	    s->tid != key->tid || s->pid != i->pid)
 		return 0;
 	n = s->n;

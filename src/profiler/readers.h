@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runtimes/go.h"
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
 #include "src/profiler/frame-source.h"
@@ -48,8 +49,10 @@ struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uin
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 /* Its threads have their contexts there; they are read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
-/* The context of the thread of a sample, as it was then: its bytes, 0: it had none, or it was not
- * read in time. To be asked before readers_ask(). */
+/* The same of the labels of its goroutines, where there are no contexts. */
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version);
+/* The context, or the labels, of the thread of a sample, as it was then: its bytes, 0: it had none,
+ * or it was not read in time. To be asked before readers_ask(). */
 uint32_t readers_context(struct readers *r, const struct interpreter *i,
 			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 uint64_t interpreter_image(const struct interpreter *i);

@@ -10,6 +10,7 @@
 #include "runtimes/thread-variable.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
+#include "src/reader/go-threads.h"
 #include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
@@ -20,6 +21,7 @@
 #define MAX_READS	  1500
 #define MAX_BYTES	  (UINT64_C(1) << 20)
 #define MAX_CONTEXT_READS 16
+#define MAX_LABEL_BYTES	  16384
 /* They are read in front of everything else on the CPU. */
 #define MAX_MAPS_BYTES (1 << 20)
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
@@ -36,6 +38,7 @@ struct reader_client {
 	bool hopeless, told;
 	bool has_context;
 	struct thread_variable context; /* where its threads have theirs */
+	struct go_threads *goroutines;	/* NULL: their labels are not wanted */
 };
 
 struct clients {
@@ -63,6 +66,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 static void end(struct reader_client *client)
 {
 	interp_free(client->interp);
+	free(client->goroutines);
 	if (client->pid) {
 		(void)close_fd(client->memory);
 		(void)close_fd(client->maps);
@@ -98,6 +102,13 @@ static int maps_of(void *ctx)
 						    : fcntl(client->maps, F_DUPFD_CLOEXEC, 0);
 }
 
+static struct go_threads *goroutines_of(const struct client_threads *t)
+{
+	struct go_layout layout;
+
+	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout) : NULL;
+}
+
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
 {
 	struct reader_client *client = clients_find(c, m->client.pid);
@@ -124,6 +135,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.hopeless = m->client.image == 0,
 		.has_context = m->client.threads.has_context != 0,
 		.context = {m->client.threads.context_module, m->client.threads.context_offset},
+		.goroutines = goroutines_of(&m->client.threads),
 		.readable = {.open_maps = maps_of,
 			     .ctx = client,
 			     .major = m->client.major,
@@ -288,9 +300,11 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		fill(client, t, n, ret);
 }
 
-/* ---- Thread contexts ---- */
+/* ---- Thread contexts, and labels of goroutines ---- */
 
-_Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES, "fits");
+_Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES &&
+		       (int)FRAME_RECORD_MAX_CONTEXT == (int)GO_LABELS_MAX_BYTES,
+	       "both fit");
 
 /* The thread stands still. Whether it really does shows when all is read again. */
 static void read_context(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
@@ -312,6 +326,20 @@ static void read_context(struct reader_client *client, uint32_t own_tid, uint64_
 		ret->n = 0;
 }
 
+static void read_labels(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
+			uint64_t goroutine, struct frame_record_context *ret)
+{
+	struct memory m = {.read = read_memory,
+			   .ctx = client,
+			   .reads_left = GO_LABELS_MAX_READS,
+			   .bytes_left = MAX_LABEL_BYTES};
+	const struct go_sample s = {own_tid, goroutine,
+				    thread_pointer_of(&m, robust_list, own_tid)};
+
+	ret->type = FRAME_RECORD_LABELS;
+	ret->n = go_threads_read(client->goroutines, &m, &s, ret->bytes);
+}
+
 void client_read_context(struct reader_client *client, const struct client_sample *sample,
 			 struct frame_record_context *ret)
 {
@@ -320,12 +348,15 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 	uint32_t tid;
 
 	ret->n = 0;
-	if (!client->has_context)
+	if (!client->has_context && !client->goroutines)
 		return;
 	tid = own_tids_find(&c->own_tids, sample->tid, clock_monotonic_ns(), &robust_list);
 	if (!tid)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
-	read_context(client, tid, robust_list, ret);
+	if (client->has_context)
+		read_context(client, tid, robust_list, ret);
+	else
+		read_labels(client, tid, robust_list, sample->goroutine, ret);
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 }

@@ -42,9 +42,11 @@ struct client_sample {
 	const uint64_t *registers;
 	uint64_t start, n_stack;
 	const uint8_t *stack;
+	uint64_t goroutine; /* what is in Go's register; it may be anything */
 };
 
-/* What the thread says of itself now: fills ret but for its key; n 0: nothing. */
+/* What the thread or its goroutine says now: fills ret, and its type, but for its key; n 0:
+ * nothing. */
 void client_read_context(struct reader_client *client, const struct client_sample *sample,
 			 struct frame_record_context *ret);
 /* The thread's stack of frames now: fills ret but for its key, and tells its texts. */
