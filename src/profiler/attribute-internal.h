@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the attribution: its state, and what attribute.c asks of the files beside it. */
+#include <stdio.h>
+
 #include "src/host/host.h"
 #include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
@@ -32,6 +34,8 @@ struct file_state {
 	bool tried, was_sent;
 	bool allocator_tried;		/* to find the next */
 	struct alloc_places *allocator; /* NULL: it has none of its own */
+	bool go_known;	       /* go_version is */
+	uint32_t go_version;   /* of a program whose goroutines may have labels */
 	uint64_t again_window; /* last one in which it was opened for a symbolizer without it */
 };
 
@@ -58,6 +62,8 @@ struct process_state {
 	struct interpreter *interpreter; /* the same of one that the readers read */
 	uint32_t n_interpreter_mappings;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
+	/* Of the program after so many execs, with so many mappings. */
+	uint32_t go_version, n_go_execs, n_go_mappings;
 };
 
 struct attribution {
@@ -124,6 +130,16 @@ struct attribution {
  * said nothing.
  */
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p);
+/*
+ * Of goroutines.c: for go_layout_find(), of a process whose goroutines may have labels; 0: of
+ * others. Lets the readers read them: false: not now. And the labels that they have read.
+ */
+uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
+				struct process_state *s);
+bool attribution_read_goroutines(struct attribution *a, const struct host_process *p,
+				 struct process_state *s);
+void attribution_put_goroutine(const struct attribution *a, FILE *out, const uint8_t *bytes,
+			       uint32_t n);
 void attribution_free_span(struct attribution *a, struct process_state *s);
 
 /* Text of strangers into the window's strings, made clean. */

@@ -10,6 +10,8 @@ libprofiler_a_SOURCES = \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \
+	src/profiler/go-program.c src/profiler/go-program.h \
+	src/profiler/goroutines.c \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
 	src/profiler/known-frames.c src/profiler/known-frames.h \

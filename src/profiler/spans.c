@@ -2,7 +2,8 @@
 /*
  * The span that a sample was in. A process whose SDK publishes thread contexts (OTEP 4947) says so
  * in its process context. Then the variable is looked for in the files that it has mapped, once;
- * the readers read it at each sample, and what they read becomes labels of the sample.
+ * the readers read it at each sample, and what they read becomes labels of the sample. Programs of Go
+ * have their spans in labels of goroutines (goroutines.c).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@
 struct sample_span {
 	uint64_t next_ns, delay_ns;
 	uint32_t n_execs;
-	bool found;
+	bool found, goroutines; /* labels of these, not contexts */
 	/* The last one, which the next sample may be in, too. */
 	uint64_t window;
 	uint32_t n, n_keys;
@@ -186,10 +187,21 @@ static void put_attributes(FILE *out, const struct process_said *said, const uin
 	}
 }
 
-static strid make_labels(struct attribution *a, const struct process_said *said,
-			 const uint8_t *bytes, uint32_t n)
+static void put_context(FILE *out, const struct process_said *said, const uint8_t *bytes,
+			uint32_t n)
 {
 	const uint8_t *trace, *span;
+
+	if (thread_context_ids(bytes, n, &trace, &span)) {
+		put_id(out, LABEL_TRACE, trace, LABEL_TRACE_BYTES);
+		put_id(out, LABEL_SPAN, span, LABEL_SPAN_BYTES);
+	}
+	put_attributes(out, said, bytes, n);
+}
+
+static strid make_labels(struct attribution *a, const struct process_state *s, const uint8_t *bytes,
+			 uint32_t n)
+{
 	char *text = NULL;
 	size_t n_text;
 	FILE *out = open_memstream(&text, &n_text);
@@ -197,11 +209,10 @@ static strid make_labels(struct attribution *a, const struct process_said *said,
 
 	if (!out)
 		return STRID_EMPTY;
-	if (thread_context_ids(bytes, n, &trace, &span)) {
-		put_id(out, LABEL_TRACE, trace, LABEL_TRACE_BYTES);
-		put_id(out, LABEL_SPAN, span, LABEL_SPAN_BYTES);
-	}
-	put_attributes(out, said, bytes, n);
+	if (s->span->goroutines)
+		attribution_put_goroutine(a, out, bytes, n);
+	else
+		put_context(out, &s->said, bytes, n);
 	if (fclose(out) == 0)
 		labels = strtab_put_n(&a->profile.strings, text, n_text);
 	free(text);
@@ -228,32 +239,51 @@ static void end_span(struct attribution *a, struct process_state *s)
 	s->span = NULL;
 }
 
+/* Whether threads say their spans: in contexts, or in the labels of goroutines. */
+static bool says_spans(struct attribution *a, struct host_process *p, struct process_state *s,
+		       bool *ret_goroutines)
+{
+	*ret_goroutines = !s->said.threads;
+	return s->said.threads || attribution_go_version(a, p, s) != 0;
+}
+
+/* NULL: it is not read (yet). */
+static struct sample_span *span_of(struct attribution *a, struct host_process *p,
+				   struct process_state *s)
+{
+	bool goroutines, says = says_spans(a, p, s, &goroutines);
+
+	if (s->span &&
+	    (!says || s->span->n_execs != p->n_execs || s->span->goroutines != goroutines))
+		end_span(a, s);
+	if (!says || p->exited)
+		return NULL;
+	if (!s->span)
+		s->span = calloc(1, sizeof(*s->span));
+	if (!s->span)
+		return NULL;
+	s->span->n_execs = p->n_execs;
+	s->span->goroutines = goroutines;
+	if (s->span->found && s->interpreter)
+		return s->span;
+	if (goroutines)
+		s->span->found = attribution_read_goroutines(a, p, s);
+	else
+		look_for_variable(a, p, s);
+	return NULL;
+}
+
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p)
 {
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
 	struct process_state *s = p->user;
+	struct sample_span *span = s ? span_of(a, p, s) : NULL;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
-	struct sample_span *span;
-	uint32_t n;
+	uint32_t n = span ? readers_context(a->readers, s->interpreter, &key, bytes) : 0;
 
-	if (s && s->span && (!s->said.threads || s->span->n_execs != p->n_execs))
-		end_span(a, s);
-	if (!s || !s->said.threads || p->exited)
-		return STRID_EMPTY;
-	if (!s->span)
-		s->span = calloc(1, sizeof(*s->span));
-	span = s->span;
-	if (!span)
-		return STRID_EMPTY;
-	span->n_execs = p->n_execs;
-	if (!span->found || !s->interpreter) {
-		look_for_variable(a, p, s);
-		return STRID_EMPTY;
-	}
-	n = readers_context(a->readers, s->interpreter, &key, bytes);
 	if (!n || is_last(a, span, &s->said, bytes, n))
 		return n ? span->labels : STRID_EMPTY;
-	span->labels = make_labels(a, &s->said, bytes, n);
+	span->labels = make_labels(a, s, bytes, n);
 	span->window = a->window;
 	span->n_keys = s->said.n_keys;
 	span->n = n;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Labels of goroutines (runtime/pprof.Do) as labels of samples. Tracers for Go write their spans
+ * there: Pyroscope's as span_id and span_name, Datadog's as numbers in "span id" and "local root
+ * span id".
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtimes/go.h"
+#include "src/profile/labels.h"
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/go-program.h"
+#include "util/globs.h"
+#include "util/text.h"
+
+#define GOROUTINE "goroutine.id"
+
+/* ---- Programs ---- */
+
+/* Of all files of a process the program's has the lowest address, or is its only one. */
+static struct host_mapping *find_program(const struct host_process *p)
+{
+	struct host_mapping *found = NULL;
+
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		struct host_mapping *m = &p->mappings[i];
+
+		if (m->kind == HOST_MAPPING_FILE && (!found || m->start < found->start))
+			found = m;
+	}
+	return found;
+}
+
+/* Once a file: the walk has opened it by then. */
+static uint32_t version_of(struct attribution *a, struct host_process *p, struct host_mapping *m)
+{
+	struct file_state *file = m->file->user;
+	int fd;
+
+	if (!file || !file->module)
+		return 0;
+	if (file->go_known)
+		return file->go_version;
+	fd = host_file_open(a->host, p, m);
+	if (fd < 0)
+		return 0;
+	file->go_known = true;
+	unwinder_tell_reading(a->unwinder, file, true);
+	file->go_version = go_program_labels(fd);
+	unwinder_tell_reading(a->unwinder, file, false);
+	return file->go_version;
+}
+
+uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
+				struct process_state *s)
+{
+	struct host_mapping *m;
+
+	if (s->n_go_mappings == p->n_mappings && s->n_go_execs == p->n_execs)
+		return s->go_version;
+	m = find_program(p);
+	s->go_version = m ? version_of(a, p, m) : 0;
+	s->n_go_execs = p->n_execs;
+	/* One that is not open yet is looked at again. */
+	s->n_go_mappings = m && m->file->user && ((struct file_state *)m->file->user)->go_known
+				   ? p->n_mappings
+				   : 0;
+	return s->go_version;
+}
+
+bool attribution_read_goroutines(struct attribution *a, const struct host_process *p,
+				 struct process_state *s)
+{
+	const struct host_mapping *m = find_program(p);
+
+	/* Constant labels are in the program's file, which answers: the opener has seen that. */
+	if (!s->interpreter && m)
+		s->interpreter = readers_add_interpreter(a->readers, p->pid, 0, m->file->key.major,
+							 m->file->key.minor);
+	if (s->interpreter)
+		interpreter_set_goroutines(s->interpreter, s->go_version);
+	return s->interpreter != NULL;
+}
+
+/* ---- Labels ---- */
+
+/* An id as so many hexadecimal digits, from those or, of a key with blanks, from a number. */
+static bool make_id(const char *key, const char *text, size_t digits, char *ret, size_t size)
+{
+	size_t n = strlen(text);
+	char *end;
+
+	if (strchr(key, ' ') && n && strspn(text, "0123456789") == n && n <= 20) {
+		(void)snprintf(ret, size, "%0*llx", (int)digits, strtoull(text, &end, 10));
+		return true;
+	}
+	if (n != digits || strspn(text, "0123456789abcdefABCDEF") != n)
+		return false;
+	(void)snprintf(ret, size, "%s", text);
+	for (char *c = ret; *c; c++)
+		*c = *c >= 'A' && *c <= 'F' ? (char)(*c - 'A' + 'a') : *c;
+	return true;
+}
+
+/* The key that an id has everywhere; NULL: it is none. */
+static const char *key_of_id(const char *key, size_t *ret_digits)
+{
+	bool trace = strcmp(key, "trace_id") == 0 || strcmp(key, "trace id") == 0;
+
+	*ret_digits = 2 * (trace ? LABEL_TRACE_BYTES : LABEL_SPAN_BYTES);
+	if (trace)
+		return LABEL_TRACE;
+	return strcmp(key, "span_id") == 0 || strcmp(key, "span id") == 0 ? LABEL_SPAN : NULL;
+}
+
+static void put_label(const struct attribution *a, FILE *out, const struct go_label *label)
+{
+	char key[4 * UINT8_MAX], text[4 * UINT8_MAX], id[2 * LABEL_TRACE_BYTES + 1];
+	size_t digits;
+	const char *id_key;
+
+	(void)text_clean(key, sizeof(key), (const char *)label->key, label->n_key);
+	(void)text_clean(text, sizeof(text), (const char *)label->value, label->n_value);
+	id_key = key_of_id(key, &digits);
+	if (id_key && make_id(key, text, digits, id, sizeof(id)))
+		label_write(out, &(struct label){.key = id_key, .text = id, .unit = ""});
+	else if (*text && globs_allow(a->sayings.allow, a->sayings.deny, key))
+		label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
+}
+
+void attribution_put_goroutine(const struct attribution *a, FILE *out, const uint8_t *bytes,
+			       uint32_t n)
+{
+	struct go_label label;
+
+	if (globs_allow(a->sayings.allow, a->sayings.deny, GOROUTINE))
+		label_write(out, &(struct label){.key = GOROUTINE,
+						 .number = (int64_t)go_labels_goroutine(bytes),
+						 .unit = ""});
+	for (uint32_t at = 0; go_label_next(bytes, n, &at, &label);)
+		put_label(a, out, &label);
+}
