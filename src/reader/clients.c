@@ -351,6 +351,9 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 	if (!client->has_context && !client->goroutines)
 		return;
 	tid = own_tids_find(&c->own_tids, sample->tid, clock_monotonic_ns(), &robust_list);
+	/* Goroutines are found without that list. */
+	if (client->goroutines && !tid)
+		tid = own_tid(client, sample->tid);
 	if (!tid)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
