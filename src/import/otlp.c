@@ -19,6 +19,9 @@
 struct sample_facts {
 	uint64_t tid, cpu;
 	const char *thread;
+	FILE *labels; /* the link, and other attributes; NULL: none */
+	char *text;
+	size_t n;
 };
 
 static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
@@ -28,7 +31,7 @@ static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	uint64_t number;
 
 	key = otlp_attribute(o, index, &text, &number);
-	if (!key)
+	if (!key || !*key)
 		return 0;
 	if (strcmp(key, "thread.id") == 0) {
 		s->tid = number;
@@ -38,6 +41,12 @@ static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 		const struct span name = {(const uint8_t *)text, strlen(text)};
 
 		s->thread = otlp_keep_text(o, TEXT_THREAD, &name);
+	} else {
+		import_keep_label(
+			&s->labels,
+			&(struct label){
+				.key = key, .text = text, .number = (int64_t)number, .unit = ""},
+			&s->text, &s->n);
 	}
 	return 0;
 }
@@ -128,8 +137,7 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 	return r;
 }
 
-static void keep_id(struct otlp_file *o, const char *key, const struct span *id, FILE **out,
-		    char **text, size_t *n)
+static void keep_id(struct sample_facts *facts, const char *key, const struct span *id)
 {
 	static const char digits[] = "0123456789abcdef";
 	char hex[2 * LABEL_TRACE_BYTES + 1] = "";
@@ -138,33 +146,56 @@ static void keep_id(struct otlp_file *o, const char *key, const struct span *id,
 		hex[2 * i] = digits[id->bytes[i] >> 4];
 		hex[2 * i + 1] = digits[id->bytes[i] & 15];
 	}
-	import_keep_label(out, &(struct label){.key = key, .text = hex, .unit = ""}, text, n);
+	import_keep_label(&facts->labels, &(struct label){.key = key, .text = hex, .unit = ""},
+			  &facts->text, &facts->n);
 }
 
-/* The labels for the span that a sample was in; "": none. */
-static strid link_labels(struct otlp_file *o, uint64_t index)
+/* The ids of the span that a sample was in. */
+static void keep_link(struct otlp_file *o, struct sample_facts *facts, uint64_t index)
 {
 	const struct span *link = index ? otlp_row(o, T_LINK, index) : NULL;
 	const struct span trace = link ? otlp_bytes(link, 1) : (struct span){NULL, 0};
 	const struct span span = link ? otlp_bytes(link, 2) : (struct span){NULL, 0};
-	_cleanup_free_ char *text = NULL;
-	FILE *out = NULL;
-	size_t n;
 
 	if (trace.n != LABEL_TRACE_BYTES || span.n != LABEL_SPAN_BYTES)
-		return STRID_EMPTY;
-	keep_id(o, LABEL_TRACE, &trace, &out, &text, &n);
-	keep_id(o, LABEL_SPAN, &span, &out, &text, &n);
-	return out && fclose(out) == 0 ? strtab_put(&o->im->p->strings, text) : STRID_EMPTY;
+		return;
+	keep_id(facts, LABEL_TRACE, &trace);
+	keep_id(facts, LABEL_SPAN, &span);
+}
+
+/* Ends the facts' labels. */
+static strid take_labels(struct otlp_file *o, struct sample_facts *facts)
+{
+	strid labels = STRID_EMPTY;
+
+	if (facts->labels && fclose(facts->labels) == 0)
+		labels = strtab_put_n(&o->im->p->strings, facts->text, facts->n);
+	free(facts->text);
+	return labels;
+}
+
+static int add_labelled(struct otlp_file *o, const struct span *sample,
+			const struct sample_facts *facts, strid labels, uint64_t time)
+{
+	struct profile *p = o->im->p;
+	struct profile_thread thread = {
+		.process = profile_add_process(p, &o->process),
+		.tid = (uint32_t)facts->tid,
+		.name = strtab_put(&p->strings, facts->thread ? facts->thread : ""),
+		.labels = labels,
+	};
+
+	return thread.process == PROFILE_NONE
+		       ? -ENOMEM
+		       : add_samples(o, sample, profile_add_labelled_thread(p, &thread),
+				     (uint32_t)facts->cpu, time);
 }
 
 static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t time)
 {
 	struct sample_facts facts = {0};
-	struct profile *p = o->im->p;
 	const struct span *stack = otlp_row(o, T_STACK, otlp_number(sample, 1));
-	struct profile_thread thread;
-	uint32_t process;
+	strid labels;
 	int r;
 
 	import_begin_stack(o->im);
@@ -173,21 +204,11 @@ static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t 
 				      "a sample names stack %" PRIu64 ", which does not exist",
 				      otlp_number(sample, 1));
 	r = otlp_each_number(o, stack, 1, otlp_push_location, NULL);
+	keep_link(o, &facts, otlp_number(sample, 3));
 	if (r == 0)
 		r = otlp_each_number(o, sample, 2, sample_attribute, &facts);
-	if (r < 0)
-		return r;
-	process = profile_add_process(p, &o->process);
-	if (process == PROFILE_NONE)
-		return -ENOMEM;
-	thread = (struct profile_thread){
-		.process = process,
-		.tid = (uint32_t)facts.tid,
-		.name = strtab_put(&p->strings, facts.thread ? facts.thread : ""),
-		.labels = link_labels(o, otlp_number(sample, 3)),
-	};
-	return add_samples(o, sample, profile_add_labelled_thread(p, &thread), (uint32_t)facts.cpu,
-			   time);
+	labels = take_labels(o, &facts);
+	return r < 0 ? r : add_labelled(o, sample, &facts, labels, time);
 }
 
 static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)

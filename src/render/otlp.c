@@ -38,18 +38,23 @@
 #define DEFAULT_MAX_BYTES   ((4u << 20) - (64u << 10))
 #define DEFAULT_MAX_SAMPLES 16000u
 
+#define MAX_LABELS	32   /* of a sample, as attributes */
+#define MAX_LABEL_BYTES 8192 /* of one; longer than any that is read */
+
 /* Upper bounds for parts that are not encoded yet: a Sample without its timestamps (tags, lengths,
  * a stack, three attributes, a link, a value) and a Profile's own fields and envelopes. */
-#define SAMPLE_BYTES  72
-#define PROFILE_BYTES 640
-#define PREFIX_BYTES  11 /* tag and length of a message */
+#define LABELLED_BYTES (5 * MAX_LABELS) /* more, of a Sample with labels */
+#define SAMPLE_BYTES   72
+#define PROFILE_BYTES  640
+#define PREFIX_BYTES   11 /* tag and length of a message */
 
 #define CPU_MEMO 1024
 #define N_FACTS	 7
 
 struct sample_slot {
 	uint32_t profile; /* number of the Profile: slots of earlier ones do not match */
-	int32_t stack, tid, name, cpu, link;
+	int32_t stack, tid, name, cpu;
+	strid labels;
 	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
 	int64_t value;
 };
@@ -69,7 +74,7 @@ struct otlp {
 	uint64_t start_unix_ns, end_unix_ns;
 
 	struct otlp_frames frames;
-	struct otlp_memo *tids, *names, *links; /* by thread */
+	struct otlp_memo *tids, *names, *labels; /* by thread */
 	struct otlp_memo cpus[CPU_MEMO];
 
 	/* The payload */
@@ -95,6 +100,7 @@ struct otlp {
 	int32_t attributes[PROFILE_N_COUNTERS + N_FACTS]; /* of the Profile */
 	size_t n_attributes;
 	ARRAY(struct sample_slot) slots;
+	size_t n_labelled; /* of the slots */
 	ARRAY(struct stamp) stamps;
 	ARRAY(uint64_t) scratch;
 	struct hash_index slot_index;
@@ -133,21 +139,43 @@ static int32_t put_thread(struct otlp *o, uint32_t thread, int32_t *ret_name)
 	return tid;
 }
 
-/* The span that the samples of this row were in; 0: none. */
-static int32_t put_link(struct otlp *o, uint32_t thread)
+static bool is_id(const char *key)
 {
-	const char *labels = profile_text(o->p, o->p->threads.items[thread].labels);
-	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
-	int32_t index;
+	return strcmp(key, LABEL_TRACE) == 0 || strcmp(key, LABEL_SPAN) == 0;
+}
 
-	if (!*labels)
-		return 0;
-	if (!otlp_memo_get(&o->frames, &o->links[thread], &index))
-		index = otlp_memo_set(&o->frames, &o->links[thread],
-				      label_link(labels, trace, span)
-					      ? otlp_put_link(&o->frames.dictionary, trace, span)
-					      : 0);
-	return index;
+/* The attributes of a sample with these labels, at most MAX_LABELS: their number. Ids are none if
+ * they make the link *ret_link; 0: there is no link. */
+static size_t put_labels(struct otlp *o, strid labels, int32_t *ret, int32_t *ret_link)
+{
+	struct otlp_dictionary *d = &o->frames.dictionary;
+	const char *text = profile_text(o->p, labels);
+	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
+	bool linked = label_link(text, trace, span);
+	char buf[MAX_LABEL_BYTES];
+	struct label l;
+	size_t n = 0;
+
+	*ret_link = linked ? otlp_put_link(d, trace, span) : 0;
+	while (n < MAX_LABELS && label_read(&text, &l, buf, sizeof(buf))) {
+		if (!linked || !is_id(l.key))
+			ret[n++] = l.text ? otlp_put_attribute_string(d, l.key, l.text)
+					  : otlp_put_attribute_int(d, l.key, l.number);
+	}
+	return n;
+}
+
+/* Puts into the dictionary what the samples of this row will need. */
+static strid put_thread_labels(struct otlp *o, uint32_t thread)
+{
+	strid labels = o->p->threads.items[thread].labels;
+	int32_t attributes[MAX_LABELS], link;
+
+	if (labels != STRID_EMPTY && !otlp_memo_get(&o->frames, &o->labels[thread], &link)) {
+		(void)put_labels(o, labels, attributes, &link);
+		(void)otlp_memo_set(&o->frames, &o->labels[thread], link);
+	}
+	return labels;
 }
 
 static int32_t put_cpu(struct otlp *o, uint32_t cpu)
@@ -166,7 +194,7 @@ static int find_slot(struct otlp *o, const struct sample_slot *key, struct sampl
 	uint64_t hash =
 		hash_combine(hash_combine((uint64_t)key->profile << 32 | (uint32_t)key->stack,
 					  (uint64_t)(uint32_t)key->tid << 32 | (uint32_t)key->name),
-			     (uint64_t)(uint32_t)key->cpu << 32 | (uint32_t)key->link);
+			     (uint64_t)(uint32_t)key->cpu << 32 | key->labels);
 	uint32_t slot = hash_index_first(&o->slot_index, hash), row;
 	struct sample_slot *s;
 
@@ -176,7 +204,7 @@ static int find_slot(struct otlp *o, const struct sample_slot *key, struct sampl
 		 */
 		if (hash_index_match(&o->slot_index, slot, hash) && row < o->slots.n &&
 		    s->profile == key->profile && s->stack == key->stack && s->tid == key->tid &&
-		    s->name == key->name && s->cpu == key->cpu && s->link == key->link) {
+		    s->name == key->name && s->cpu == key->cpu && s->labels == key->labels) {
 			*ret = s;
 			return 0;
 		}
@@ -188,6 +216,7 @@ static int find_slot(struct otlp *o, const struct sample_slot *key, struct sampl
 	if (!s || hash_index_add(&o->slot_index, hash, o->slots.n - 1) < 0)
 		return -ENOMEM;
 	*s = *key;
+	o->n_labelled += key->labels != STRID_EMPTY;
 	s->first_stamp = s->last_stamp = UINT32_MAX;
 	*ret = s;
 	return 0;
@@ -218,7 +247,7 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 	key.stack = otlp_put_profile_stack(&o->frames, sample->stack, o->max_frames);
 	key.tid = put_thread(o, sample->thread, &key.name);
 	key.cpu = put_cpu(o, sample->cpu);
-	key.link = put_link(o, sample->thread);
+	key.labels = put_thread_labels(o, sample->thread);
 	if (!otlp_dictionary_ok(&o->frames.dictionary))
 		return -ENOMEM;
 	r = find_slot(o, &key, &slot);
@@ -233,8 +262,8 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 static size_t payload_bound(const struct otlp *o)
 {
 	return o->out.n + o->resource.n + o->heads.n + o->samples.n + o->n_parts * PREFIX_BYTES +
-	       PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES + (size_t)o->stamps.n * 8 +
-	       otlp_dictionary_size(&o->frames.dictionary) + 16;
+	       PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES + o->n_labelled * LABELLED_BYTES +
+	       (size_t)o->stamps.n * 8 + otlp_dictionary_size(&o->frames.dictionary) + 16;
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -249,7 +278,7 @@ static int compare_slots(const void *a, const void *b)
 		return x->name < y->name ? -1 : 1;
 	if (x->cpu != y->cpu)
 		return x->cpu < y->cpu ? -1 : 1;
-	return (x->link > y->link) - (x->link < y->link);
+	return (x->labels > y->labels) - (x->labels < y->labels);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -283,13 +312,14 @@ static int write_samples(struct otlp *o)
 	qsort(o->slots.items, o->slots.n, sizeof(*o->slots.items), compare_slots);
 	for (uint32_t i = 0; i < o->slots.n; i++) {
 		struct sample_slot *s = &o->slots.items[i];
-		int32_t attributes[3] = {s->tid, s->cpu, s->name};
+		int32_t attributes[3 + MAX_LABELS] = {s->tid, s->cpu, s->name};
+		size_t n = s->name ? 3 : 2;
 		PB(Sample) pb = PB_INIT(SAMPLE);
 
 		pb.stack_index = s->stack;
-		pb.link_index = s->link;
 		pb.attribute_indices = attributes;
-		pb.n_attribute_indices = s->name ? 3 : 2;
+		pb.n_attribute_indices =
+			n + put_labels(o, s->labels, attributes + n, &pb.link_index);
 		if (o->order.types[o->type].aggregated) {
 			pb.values = &s->value;
 			pb.n_values = 1;
@@ -502,6 +532,7 @@ static void begin_profile(struct otlp *o, uint32_t type)
 	o->type = type;
 	o->profile++;
 	array_clear(&o->slots);
+	o->n_labelled = 0;
 	array_clear(&o->stamps);
 	put_profile_strings(o);
 }
@@ -621,8 +652,8 @@ static int otlp_init(struct otlp *o, const struct profile *p)
 	o->slots.max = o->stamps.max = o->scratch.max = UINT32_MAX - 1;
 	o->tids = calloc((size_t)p->threads.n + 1, sizeof(*o->tids));
 	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
-	o->links = calloc((size_t)p->threads.n + 1, sizeof(*o->links));
-	if (r == 0 && (!o->tids || !o->names || !o->links))
+	o->labels = calloc((size_t)p->threads.n + 1, sizeof(*o->labels));
+	if (r == 0 && (!o->tids || !o->names || !o->labels))
 		r = -ENOMEM;
 	return r < 0 ? r : otlp_order_init(&o->order, p, o->facts);
 }
@@ -632,7 +663,7 @@ static void otlp_deinit(struct otlp *o)
 	otlp_frames_deinit(&o->frames);
 	free(o->tids);
 	free(o->names);
-	free(o->links);
+	free(o->labels);
 	otlp_order_deinit(&o->order);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
