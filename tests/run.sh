@@ -56,6 +56,7 @@ SYSTEM_TESTS="
 	debuginfod     90  beside
 	attributes    120  beside
 	spans         180  beside
+	goroutines    180  beside
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside

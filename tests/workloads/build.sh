@@ -98,6 +98,16 @@ build()
 	gopher)
 		need go
 		GOFLAGS=-buildvcs=false go build -o "$out/gopher" "$here/gopher.go" || exit 1 ;;
+	labelled | labelled-stripped | labelled-linked)
+		need go
+		case $1 in
+		labelled) go_flags= ;;
+		labelled-stripped) go_flags="-ldflags=-s" ;;
+		# Position independent, and with a C library, as programs with cgo are.
+		labelled-linked) go_flags="-buildmode=pie -ldflags=-linkmode=external" ;;
+		esac
+		# shellcheck disable=SC2086
+		GOFLAGS=-buildvcs=false go build $go_flags -o "$out/$1" "$here/labelled.go" || exit 1 ;;
 	pyloop)
 		[ -x /usr/bin/python3 ] || need python3
 		cp "$here/pyloop.py" "$out/" || exit 1 ;;

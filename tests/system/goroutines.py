@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes src/reader src/profiler src/opener src/broker
+"""Samples of Go programs have the labels of their goroutine (runtime/pprof.Do), and its spans as links: in functions
+that tell the span, below one that tells the worker. No sample has another's, none without labels has any. With two
+versions of Go, whose labels are a map and a list; stripped; and linked with a C library."""
+import os
+import re
+import subprocess
+
+import otelcol
+import otlp
+import rig
+
+WANTED = 1000  # samples in spans, of each program
+MIN_SHARE = 0.995
+MAP_VERSION = "go1.23.4"
+WORKER = re.compile(r"main\.(?:init|glob\.)\.func(\d+)$")
+
+
+class Program:
+    def __init__(self, name):
+        self.process = rig.start([os.path.join(rig.build_workloads(name), name)], stdout=subprocess.PIPE, text=True)
+        self.pid = self.process.pid
+        lines = [line.split() for line in self.process.stdout]
+        self.spans = {(int(worker), function): span for worker, function, span in lines}
+
+    def expected(self, frames):
+        """(worker or None, function, spans that it may have) of a stack."""
+        function = next((f[5:] for f in frames if f.startswith("main.in") and not WORKER.match(f)), None)
+        workers = [int(m.group(1)) - 1 for m in map(WORKER.match, frames) if m]
+        worker = workers[0] if workers else None
+        return worker, function, {s for (w, f), s in self.spans.items() if f == function and worker in (None, w)}
+
+
+def samples_of(message, pid):
+    """(time, frames, attributes, trace, span), sorted."""
+    view, found = otlp.View(message), []
+    for rp in message.resource_profiles:
+        if otlp.attributes(rp.resource, view.strings).get("process.pid") != pid:
+            continue
+        for s in (s for sp in rp.scope_profiles for profile in sp.profiles for s in profile.samples):
+            link = view.dictionary.link_table[s.link_index]
+            found += [(t, view.frames(s.stack_index), view.table_attributes(s.attribute_indices),
+                       link.trace_id.hex() if s.link_index else "", link.span_id.hex() if s.link_index else "")
+                      for t in s.timestamps_unix_nano]
+    return sorted(found, key=lambda s: s[0])
+
+
+def check_samples(samples, program, what):
+    first = next((s[0] for s in samples if s[4]), None)
+    rig.check(first, f"{what}: samples have spans")
+    known = [(s, *program.expected(s[1])) for s in samples if s[0] > first]
+    inside = [k for k in known if k[3]]
+    wrong = [k for k in inside if k[0][4] and (k[0][4] not in k[3] or (k[1] is not None and
+                                                                     int(k[0][3], 16) != k[1] + 1))]
+    right = sum(bool(k[0][4]) for k in inside) - len(wrong)
+    rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
+    rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
+    missing = [k[0][1] for k in inside if not k[0][4]]
+    rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own: {missing[:3]}")
+    kinds = {k[2] for k in inside if k[0][4]}
+    rig.check(kinds == {"inOuter", "inInner", "inSystem", "inInherited"}, f"{what}: in each function: {kinds}")
+    none = [k[0] for k in known if k[2] == "inNone"]
+    rig.check(none and not any(s[4] or "route" in s[2] for s in none), f"{what}: none of {len(none)} without labels")
+    check_attributes([k[0] for k in inside if k[0][4]], what)
+
+
+def check_attributes(samples, what):
+    rig.check(all(s[2].get("route") == "/cart" for s in samples), f"{what}: other labels are attributes")
+    ids = {s[2].get("goroutine.id") for s in samples}
+    rig.check(len(ids) > 8 and all(isinstance(i, int) and 0 < i < 1 << 40 for i in ids),
+              f"{what}: numbers of {len(ids)} goroutines")
+
+
+def check_capture(name, what):
+    program = Program(name)
+    out = rig.path(f"{name}.otlp")
+    r = rig.record_cpu(2.5, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
+    rig.check(r.status == 0, f"a capture of {what}")
+    with open(out, "rb") as f:
+        check_samples(samples_of(otlp.decode(f.read()), program.pid), program, what)
+    rig.end(program.process)
+
+
+def check_denied():
+    """What the config denies leaves no daemon."""
+    collector = otelcol.start({"plain": ("http", "")})
+    program = Program("labelled")
+    d = rig.Daemon("[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[attributes]\ndeny = goroutine.*, r*\n"
+                   f"[export:c]\nendpoint = http://127.0.0.1:{collector.ports['plain']}\n[process]\nuser = root\n")
+
+    def linked():
+        return [s for m in collector.messages("plain") for s in samples_of(otlp.decode(m), program.pid) if s[4]]
+    rig.wait_for("samples in spans", lambda: len(linked()) > 20, 60)
+    keys = {key for s in linked() for key in s[2]}
+    rig.check("secret.key" in keys and not keys & {"route", "goroutine.id"}, f"denied labels stay here: {keys}")
+    d.stop()
+    rig.end(program.process)
+    collector.stop()
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("go")
+    check_capture("labelled", "a program")
+    check_capture("labelled-stripped", "a stripped one")
+    check_capture("labelled-linked", "one with a C library")
+    os.environ["GOTOOLCHAIN"] = MAP_VERSION
+    if subprocess.run(["go", "version"], check=False, capture_output=True).returncode == 0:
+        check_capture("labelled", "one whose labels are a map")
+    else:
+        rig.say(f"{MAP_VERSION} cannot be fetched: labels in maps are not tried")
+    del os.environ["GOTOOLCHAIN"]
+    check_denied()
+
+
+if __name__ == "__main__":
+    rig.run(main)
