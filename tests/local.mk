@@ -10,6 +10,7 @@ check-libraries: $(BUILT_SOURCES)
 	$(MAKE) $(AM_MAKEFLAGS) $(check_LIBRARIES)
 
 EXTRA_DIST += \
+	tests/foreign/build.sh tests/foreign/sysroot.sh \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \
 	tests/fresh.sh \
