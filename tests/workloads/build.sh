@@ -11,7 +11,8 @@ shift
 mkdir -p "$out" || exit 1
 CC=${WORKLOAD_CC:-gcc}
 CXX=${WORKLOAD_CXX:-g++}
-flags="-O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -I$here"
+RUSTC=${WORKLOAD_RUSTC:-rustc}
+flags="-O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -I$here ${WORKLOAD_FLAGS:-}"
 
 need()
 {
@@ -92,8 +93,9 @@ build()
 		# shellcheck disable=SC2086
 		$CXX -std=c++17 $flags -pthread -o "$out/cxx" "$here/cxx.cc" || exit 1 ;;
 	rusty)
-		need rustc
-		rustc --edition 2021 -O -C force-frame-pointers=no -o "$out/rusty" "$here/rusty.rs" ||
+		need "${RUSTC%% *}"
+		# shellcheck disable=SC2086 # with its options
+		$RUSTC --edition 2021 -O -C force-frame-pointers=no -o "$out/rusty" "$here/rusty.rs" ||
 			exit 1 ;;
 	gopher)
 		need go

@@ -75,6 +75,7 @@ KNOWN void work()
 // Before _Unwind_RaiseException() jumps to a landing pad it writes over its own return address (and
 // registers), so that it returns there. From then on no unwinder can know who called it: one
 // throw is stepped through, and each instruction that finds the address changed is printed.
+#ifdef __x86_64__
 namespace landing {
 
 constexpr greg_t trap_flag = 0x100;
@@ -127,6 +128,13 @@ void print()
 }
 
 } // namespace landing
+#else
+namespace landing {
+void print()
+{
+}
+} // namespace landing
+#endif
 
 int main(int argc, char **argv)
 {
