@@ -12,6 +12,7 @@ check-libraries: $(BUILT_SOURCES)
 EXTRA_DIST += \
 	tests/foreign/build.sh tests/foreign/sysroot.sh \
 	tests/kernels/guest.sh \
+	tests/kernels/judge.py \
 	tests/kernels/run.sh \
 	tests/fresh.sh \
 	tests/reproducible.sh \
@@ -175,6 +176,11 @@ check-fresh:
 # The packages on Debian's releases, as root: python3 tests/system/packages.py has it shorter.
 check-packages: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
+
+# All of it on a kernel of aarch64, in an emulated machine.
+check-aarch64-kernel:
+	sh $(srcdir)/tests/kernels/run.sh --processor aarch64 $(KERNELS)
+.PHONY: check-aarch64-kernel
 
 # Static analysers over the program: gcc, clang and cppcheck, or ANALYSE_TOOLS="..."; ANALYSE_FILES="..." for some only.
 analyse: $(BUILT_SOURCES)

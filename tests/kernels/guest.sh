@@ -9,7 +9,7 @@
 
 /bin/busybox mount -t proc proc /proc
 /bin/busybox mount -t sysfs sysfs /sys
-/bin/busybox mount -t devtmpfs dev /dev || for node in null:1:3 zero:1:5 random:1:8 urandom:1:9 ttyS1:4:65; do
+/bin/busybox mount -t devtmpfs dev /dev || for node in null:1:3 zero:1:5 random:1:8 urandom:1:9 ttyS0:4:64 ttyS1:4:65; do
 	# shellcheck disable=SC2086
 	/bin/busybox mknod $(echo /dev/$node | /bin/busybox sed 's/:/ c /; s/:/ /')
 done
@@ -18,7 +18,7 @@ done
 export PATH=/bin
 cd /tmp || poweroff -f
 ifconfig lo 127.0.0.1 up
-exec 3>/dev/ttyS1
+exec 3>"/dev/$results" # named on the kernel's command line
 
 ONLINE=/sys/devices/system/cpu/cpu1/online
 PARANOID=/proc/sys/kernel/perf_event_paranoid
@@ -103,7 +103,7 @@ stop_record()
 
 note "$(uname -r), $(nproc) CPUs, perf_event_paranoid $(cat $PARANOID)"
 default=$(cat $PARANOID)
-pin chain 1 60 &
+pin chain 1 600 & # killed before that
 # What runs for the first time is slow in an emulated machine, slow enough to be taken for stuck.
 perfwalk record -a -d 1 -o warm.folded >warm.out 2>&1
 dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
@@ -125,7 +125,7 @@ check_kernel_frames() # FILE TEXT
 	unnamed=$(tr ';' '\n' <"$1" | sed 's/ [0-9]*$//' | grep '_\[k\]$' | grep -c '0x\|^\[kernel')
 	[ "$frames" -gt 20 ] && [ "$unnamed" -eq 0 ] &&
 		grep '^dd;' "$1" | grep -q ';[A-Za-z0-9_]*[sS]y[sS]_read_\[k\];vfs_read_\[k\]'
-	check $? "$2: $frames, $unnamed without a name" "$1"
+	check $? "$2: $frames, $unnamed without a name$(tr ';' '\n' <"$1" | grep '_\[k\]' | grep '0x\|^\[kernel' | head -n 2)" "$1"
 }
 if [ -e /proc/kallsyms ]; then
 	check_kernel_frames a.folded "kernel frames are named"
@@ -160,22 +160,41 @@ profiles_endpoint = http://127.0.0.1:4318/cgi-bin/profiles
 CONF
 perfwalk run -c run.conf >run.log 2>&1 &
 daemon=$!
-for _ in $(seq 200); do
-	set -- payload.*
-	[ -e "$1" ] && [ -e "${2:-}" ] && break
-	sleep 0.1
+count_payloads()
+{
+	n=0 named=0
+	for file in payload.*; do
+		[ ! -e "$file" ] || n=$((n + 1))
+		gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
+	done
+}
+for _ in $(seq 60); do
+	count_payloads
+	[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
+	sleep 1
 done
 kill -TERM $daemon
 wait $daemon
 status=$?
-n=0 named=0
-for file in payload.*; do
-	n=$((n + 1))
-	gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
-done
+count_payloads
 [ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ]
 check $? "run: $n payloads came over HTTP, $named with the known program; left with $status" run.log
 killall chain
+
+# ---- Programs of other languages: their stacks are judged outside ----
+
+export LD_LIBRARY_PATH=/j
+for program in /j/*; do
+	name=${program##*/}
+	argument=
+	case $name in
+	*.so | "*") continue ;;
+	host) argument=/j/plugin.so ;;
+	esac
+	perfwalk record -F 499 -o "$name.folded" -- timeout 8 "$program" $argument >"$name.out" 2>&1
+	echo "STACKS $name $(gzip -c "$name.folded" | base64 -w 0)" >&3
+done
+unset LD_LIBRARY_PATH
 
 # ---- CPU hotplug ----
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# perfwalk on other kernels: sh tests/kernels/run.sh [KERNEL...]
+# perfwalk on other kernels: sh tests/kernels/run.sh [--processor aarch64] [KERNEL...]
 #
 # Boots kernels in qemu (emulated, two CPUs, no disk, no network) with an initramfs of busybox, the built
 # perfwalk and a program with a known call tree; guest.sh is what runs inside. KERNEL is a series (6.1), a
@@ -10,14 +10,24 @@
 #
 # $PERFWALK, else build-tests/gcc/perfwalk or build/perfwalk is tested. Packages are kept in
 # ~/.cache/perfwalk-tests/kernels, logs in build-tests/kernels (or $TEST_BUILD/kernels).
+#
+# For another processor perfwalk is built for it first (tests/foreign/build.sh), and programs in C, C++, Rust and Go
+# run besides, whose stacks are judged here by tests/workloads/NAME.expect.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/perfwalk-tests/kernels
 logs=${TEST_BUILD:-$top/build-tests}/kernels
-limit=900 # seconds a kernel may take; 80 to 130 when two CPUs are half free
+limit=${KERNEL_SECONDS:-900} # that a kernel may take; 80 to 130 when two CPUs are half free
 passed=0 failed=0 skipped=0
-work= machine=
+work= machine= sysroot= runner=
+processor=$(uname -m)
+if [ "${1:-}" = --processor ]; then
+	processor=$2
+	shift 2
+fi
+foreign=$top/tests/foreign
+logs=$logs/$processor
 
 say() { printf '%s\n' "$*"; }
 
@@ -38,7 +48,7 @@ trap 'exit 1' INT TERM HUP
 install_missing()
 {
 	missing=
-	for item in qemu-system-x86_64:qemu-system-x86 cpio:cpio busybox:busybox-static gcc:gcc dpkg-deb:dpkg; do
+	for item in $needed cpio:cpio busybox:busybox-static gcc:gcc dpkg-deb:dpkg; do
 		command -v "${item%%:*}" >/dev/null 2>&1 || missing="$missing ${item#*:}"
 	done
 	[ -n "$missing" ] || return 0
@@ -52,8 +62,45 @@ install_missing()
 	} >"$logs/apt.log" 2>&1 || give_up "apt-get failed; see $logs/apt.log"
 }
 
+# What differs: Debian's name of the processor, the programs (command:package), and where Linux finds two serial ports.
+choose_processor()
+{
+	case $processor in
+	x86_64)
+		debian=amd64 needed=qemu-system-x86_64:qemu-system-x86 ;;
+	aarch64)
+		debian=arm64 needed="qemu-system-aarch64:qemu-system-arm qemu-aarch64:qemu-user
+			aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu" ;;
+	*)
+		give_up "no machine for $processor" ;;
+	esac
+}
+
+# Its two serial ports are files: what the kernel says, and the guest's verdicts.
+emulate() # CONSOLE RESULTS QEMU-OPTIONS...
+{
+	console=$1 results=$2
+	shift 2
+	case $processor in
+	x86_64)
+		exec timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg -cpu max -serial "file:$console" -serial "file:$results" "$@" \
+			-append "console=ttyS0 results=ttyS1 quiet panic=-1 rdinit=/init" ;;
+	aarch64)
+		# Pointers are signed by a sum that costs little.
+		exec timeout -k 10 "$limit" qemu-system-aarch64 -accel tcg -M virt -cpu max,pauth-impdef=on -serial "file:$console" \
+			-chardev "file,id=results,path=$results" -device pci-serial,chardev=results "$@" \
+			-append "console=ttyAMA0 results=ttyS0 quiet panic=-1 rdinit=/init" ;;
+	esac
+}
+
 find_perfwalk()
 {
+	if [ "$processor" != "$(uname -m)" ]; then
+		sysroot=$(sh "$foreign/sysroot.sh" "$processor") && program=$(sh "$foreign/build.sh" "$processor") || exit 1
+		runner="qemu-$processor -L $sysroot/root"
+		export APT_CONFIG="$sysroot/apt.conf"
+		return
+	fi
 	for program in "${PERFWALK:-}" "$top/build-tests/gcc/perfwalk" "$top/build/perfwalk"; do
 		[ -n "$program" ] && [ -x "$program" ] && return 0
 	done
@@ -64,7 +111,7 @@ find_perfwalk()
 offered()
 {
 	apt-cache pkgnames linux-image- |
-		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)\..*-cloud-amd64$/\1 &/p' | sort -k1,1V -k2,2V |
+		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)\..*-cloud-'$debian'$/\1 &/p' | sort -k1,1V -k2,2V |
 		awk -v want="${1:-}" '{ newest[$1] = $2; if (!seen[$1]++) order[++n] = $1 }
 			END { for (i = 1; i <= n; i++) if (want == "" || want == order[i]) print newest[order[i]] }'
 }
@@ -80,10 +127,10 @@ unpack()
 		return ;;
 	*.deb) ;;
 	*)
-		deb=$(find "$cache" -name "$1_*_amd64.deb" | head -n 1)
+		deb=$(find "$cache" -name "$1_*_$debian.deb" | head -n 1)
 		if [ -z "$deb" ]; then
 			(cd "$cache" && apt-get download "$1") >"$logs/apt.log" 2>&1 || return 1
-			deb=$(find "$cache" -name "$1_*_amd64.deb" | head -n 1)
+			deb=$(find "$cache" -name "$1_*_$debian.deb" | head -n 1)
 		fi ;;
 	esac
 	name=$(basename "$deb" .deb)
@@ -95,14 +142,51 @@ unpack()
 	[ -n "$kernel" ]
 }
 
+# The loader of a program lists what it loads, and libcurl, which the exporter loads by name.
+libraries() # FILE
+{
+	loader=$(sh "$top/etc/loader.sh" "$1" 2>/dev/null) || return 0
+	echo "$loader"
+	$runner "${sysroot:+$sysroot/root}$loader" --preload libcurl.so.4 --list "$1" |
+		sed -nE 's/^.* => (\/.*) \(0x[0-9a-f]+\)$/\1/p'
+}
+
 # A program with every library it loads, at the paths it looks for them.
 add_program() # FILE PATH-INSIDE
 {
 	mkdir -p "$root$(dirname "$2")"
 	cp "$1" "$root$2" || exit 1
-	ldd "$1" 2>/dev/null | sed -nE 's/^.*[[:space:]](\/[^ ]+) \(0x[0-9a-f]+\)$/\1/p' | while read -r library; do
-		mkdir -p "$root$(dirname "$library")"
-		[ -e "$root$library" ] || cp -L "$library" "$root$library"
+	libraries "$1" | while read -r library; do
+		[ -e "$root$library" ] || case $library in
+		"$root"/* | "$work"/* | "$sysroot"/*) ;;
+		*) mkdir -p "$root$(dirname "$library")" && cp -L "${sysroot:+$sysroot/root}$library" "$root$library" ;;
+		esac
+	done
+}
+
+workloads() # DIRECTORY NAME...
+{
+	sh "$top/tests/workloads/build.sh" "$@" >>"$logs/workloads.log" 2>&1 ||
+		give_up "the workloads do not build; see $logs/workloads.log"
+}
+
+# Programs whose stacks are judged outside, each in the ways that make a stack of this processor different: with return
+# addresses that are signed and with landing pads, and with frame records alone.
+add_judged()
+{
+	export WORKLOAD_CC="$processor-linux-gnu-gcc" WORKLOAD_CXX="$processor-linux-gnu-g++" GOARCH="$debian" CGO_ENABLED=0
+	rust=$sysroot/rust/usr
+	export WORKLOAD_RUSTC="env LD_LIBRARY_PATH=$rust/lib/$(uname -m)-linux-gnu $rust/bin/rustc
+		--target $processor-unknown-linux-gnu -C linker=$WORKLOAD_CC"
+	workloads "$work/plain" chain recurse frames handler vdso host cxx rusty gopher
+	WORKLOAD_FLAGS="-mbranch-protection=standard" workloads "$work/signed" chain frames handler cxx
+	WORKLOAD_FLAGS="-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-asynchronous-unwind-tables" \
+		workloads "$work/records" chain
+	for file in "$work"/plain/* "$work"/signed/* "$work"/records/*; do
+		flavour=$(basename "$(dirname "$file")")
+		name=/j/$(basename "$file")
+		[ "$flavour" = plain ] || name=$name-$flavour
+		add_program "$file" "$name"
 	done
 }
 
@@ -110,14 +194,15 @@ make_initramfs()
 {
 	root=$work/root
 	mkdir -p "$root/bin" "$root/dev" "$root/etc" "$root/proc" "$root/sys" "$root/tmp" "$root/w" "$root/www/cgi-bin"
-	cp "$(command -v busybox)" "$root/bin/busybox"
-	"$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
+	busybox=$(command -v busybox)
+	[ -z "$sysroot" ] || busybox=$sysroot/root/bin/busybox
+	cp "$busybox" "$root/bin/busybox"
+	$runner "$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
 	add_program "$program" /bin/perfwalk
-	# The exporter loads it by name.
-	curl=$(ldconfig -p 2>/dev/null | sed -nE 's/.*libcurl\.so\.4 .*x86-64.*=> //p' | head -n 1)
-	[ -z "$curl" ] || add_program "$curl" "$curl"
-	sh "$top/tests/workloads/build.sh" "$work/workloads" chain-static blip >"$logs/workloads.log" 2>&1 ||
-		give_up "the workloads do not build; see $logs/workloads.log"
+	if [ -n "$sysroot" ]; then
+		add_judged
+	fi
+	workloads "$work/workloads" chain-static blip
 	cp "$work/workloads/chain-static" "$root/w/chain"
 	cp "$work/workloads/blip" "$root/w/blip"
 	cp "$top/tests/kernels/guest.sh" "$root/init"
@@ -137,6 +222,17 @@ count()
 	printf '%s\n' "$*"
 }
 
+# What the guest has recorded of a program, in one line.
+judge() # NAME BASE64
+{
+	name=${1%% *}
+	file=$logs/$label.$name.folded
+	echo "${1#* }" | base64 -d | gunzip >"$file"
+	verdict=$(PYTHONPATH=$top/tests/system python3 "$top/tests/kernels/judge.py" "$name" "$file" 2>&1) ||
+		verdict="FAIL $verdict"
+	count "${verdict%% *}" "$label: $name: ${verdict#* }"
+}
+
 # The guest writes its verdicts to the second serial port, clear of what the kernel says on the first.
 boot() # PACKAGE
 {
@@ -145,10 +241,8 @@ boot() # PACKAGE
 	begin=$(date +%s)
 	: >"$results"
 	# In the background, as a shell that waits for it can be interrupted.
-	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 1024 -display none -no-reboot \
-		-nic none -monitor none -serial "file:$logs/$label.console" -serial "file:$results" -kernel "$kernel" \
-		-initrd "$work/initramfs.gz" -append "console=ttyS0 quiet panic=-1 rdinit=/init" \
-		</dev/null >"$logs/$label.qemu" 2>&1 &
+	emulate "$logs/$label.console" "$results" -smp 2 -m 1024 -display none -no-reboot -nic none -monitor none \
+		-kernel "$kernel" -initrd "$work/initramfs.gz" </dev/null >"$logs/$label.qemu" 2>&1 &
 	machine=$!
 	wait "$machine"
 	machine=
@@ -156,6 +250,7 @@ boot() # PACKAGE
 		case $verdict in
 		PASS | FAIL | SKIP) count "$verdict" "$label: $text" ;;
 		NOTE) say "     $label: $text" ;;
+		STACKS) judge "$text" ;;
 		esac
 	done <<-END
 		$(tr -d '\r' <"$results")
@@ -169,6 +264,8 @@ boot() # PACKAGE
 }
 
 mkdir -p "$cache" "$logs" || exit 1
+: >"$logs/workloads.log"
+choose_processor
 install_missing
 find_perfwalk
 work=$(mktemp -d "${TMPDIR:-/tmp}/perfwalk-kernels.XXXXXX") || exit 1
