@@ -102,6 +102,7 @@ EXTRA_DIST += \
 	tests/system/top.py \
 	tests/system/locks.py \
 	tests/system/offcpu.py \
+	tests/system/oddhosts.py \
 	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
 	tests/system/uprobes.py \

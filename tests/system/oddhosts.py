@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/host src/opener src/cmd
+"""Odd hosts: programs in an LXC and in a systemd-nspawn container, and one of musl, have stacks with names on the host;
+a host whose /proc hides others' processes (hidepid=2) and one without /sys sample like any other, for root and for
+others; and `check` ends with the command for what is missing."""
+import os
+import shutil
+import subprocess
+
+import rig
+from containers import make_rootfs, own
+
+PATH = ["main", "chain_one", "chain_two"]
+AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+LXC = """lxc.rootfs.path = dir:{root}
+lxc.uts.name = perfwalk-test
+lxc.net.0.type = none
+lxc.mount.auto = proc:mixed sys:ro
+lxc.autodev = 1
+lxc.apparmor.profile = unconfined
+"""
+
+
+def check_stacks(out, comm, what):
+    mine = [s for s in rig.read_folded(out) if s.comm == comm[:15] and s.user]
+    n, right = rig.total(mine), rig.total(s for s in mine if rig.contains_path(s.user, PATH))
+    rig.check(n >= 20 and right >= 0.9 * n, f"{what}: {right} of {n} stacks with names")
+
+
+def lxc(root, program):
+    path = rig.path("lxc")
+    os.makedirs(path, exist_ok=True)
+    return ["lxc-execute", "-P", path, "-n", f"perfwalk-test-{os.getpid()}",
+            "-f", rig.write("lxc.conf", LXC.format(root=root)), "--", program]
+
+
+def nspawn(root, program):
+    return ["systemd-nspawn", "-q", "--register=no", "--keep-unit", "-M", f"perfwalk-test-{os.getpid()}", "-D", root,
+            "--pipe", program]
+
+
+def check_contained(root, tool, command):
+    """From outside, where its file has another path."""
+    if not shutil.which(command(root, "")[0]):
+        rig.leave_out(f"{tool} is not installed")
+        return
+    name = own(tool)
+    shutil.copy(os.path.join(root, "bin", own("burner")), os.path.join(root, "bin", name))
+    log = rig.path(f"{tool}.log")
+    with open(log, "wb") as f:
+        p = rig.start(command(root, f"/bin/{name}"), stdout=f, stderr=f)
+
+    def burns():
+        if p.poll() is not None:
+            with open(log, encoding="utf-8", errors="replace") as f:
+                rig.fail(f"{tool}: {f.read()}")
+        return next((pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                     if rig.comm_of(pid) == name[:15] and rig.cpu_seconds(pid) > 0.1), 0)
+    pid = rig.wait_for(f"{tool}: the program runs", burns, 60)
+    out = rig.path(f"{tool}.folded")
+    r = rig.record_cpu(1, [pid], "-a", "-F", "199", "-o", out)
+    rig.kill(pid, 9)
+    rig.check(r.status == 0, f"{tool}: record -a leaves with {r.status}")
+    check_stacks(out, name, f"a program in a container of {tool}")
+
+
+def check_musl():
+    if not shutil.which("musl-gcc"):
+        rig.leave_out("musl-gcc is not installed")
+        return
+    for name, options in (("chain-musl", []), ("chain-musl-s", ["-static"])):
+        subprocess.run(["musl-gcc", "-O2", "-fno-optimize-sibling-calls", *options, "-o", rig.path(name),
+                        os.path.join(rig.WORKLOADS, "chain.c")], check=True)
+        out = rig.path(f"{name}.folded")
+        r = rig.record("-F", "199", "-o", out, "--", "sh", "-c", f"ulimit -t 1; exec {rig.path(name)}")
+        check_stacks(out, name, f"{name}: the capture left with {r.status}")
+
+
+def check_hidden(mounts, what, words):
+    """A host without those, for root and for a user."""
+    program, chain = rig.perfwalk_for_others(), os.path.join(rig.build_workloads("chain-static"), "chain-static")
+    user = rig.path(f"{what}-user")
+    os.mkdir(user)
+    os.chown(user, 65534, 65534)
+    copied = shutil.copy(chain, os.path.join(user, "chain"))
+    burner = rig.start([copied])
+    for who, prefix, options in (("root", [], ["-a", "-d", "2"]),
+                                 ("a user", AS_NOBODY, ["--", "sh", "-c", f"ulimit -t 1; exec {copied}"])):
+        out = os.path.join(user, f"{who[-4:]}.folded")
+        p = subprocess.run(["unshare", "-m", "sh", "-c", f'{mounts} && exec "$@"', "sh", *prefix, program, "record",
+                            "-F", "199", "-o", out, *options],
+                           cwd=user, capture_output=True, text=True, check=False, timeout=120)
+        if not os.path.exists(out):
+            rig.fail(f"{what}, {who}: {p.stderr[-600:]}")
+        check_stacks(out, "chain", f"{what}, {who}")
+    rig.end(burner)
+    p = subprocess.run(["unshare", "-m", "sh", "-c", f'{mounts} && exec "$@"', "sh", program, "check"], capture_output=True,
+                       text=True, check=False, timeout=120)
+    end = p.stdout.partition("What is missing comes with:")[2]
+    rig.check(p.returncode == 0 and all(w in end for w in words), f"{what}: check ends with {words}"
+              + ("" if all(w in end for w in words) else p.stdout[-600:]))
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("busybox", "unshare", "setpriv")
+    if not rig.can_mount():
+        rig.skip("nothing can be mounted here")
+    root = make_rootfs()
+    os.makedirs(os.path.join(root, "usr"))
+    rig.write("rootfs/etc/os-release", "ID=test\n")
+    check_contained(root, "lxc", lxc)
+    check_contained(root, "nspawn", nspawn)
+    check_musl()
+    check_hidden("mount -t proc -o hidepid=2 proc /proc", "hidepid", [])
+    check_hidden("umount -R -l /sys", "no-sys", ["mount -t sysfs sysfs /sys"])
+
+
+rig.run(main)
