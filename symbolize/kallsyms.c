@@ -50,7 +50,7 @@ struct part {
 };
 
 /* Entries of one module, up to the next run. */
-struct run {
+struct module_run {
 	uint32_t first, module;
 };
 
@@ -66,7 +66,7 @@ struct kallsyms {
 	uint64_t *far;	 /* the same, absolute, if they do not fit there; else NULL */
 	uint32_t *names; /* offset in the blob; 0: a boundary, no function */
 	uint32_t n;
-	ARRAY(struct run) runs;			  /* the first one begins at entry 0 */
+	ARRAY(struct module_run) runs;		  /* the first one begins at entry 0 */
 	ARRAY(struct kernel_module) module_names; /* 0: the kernel proper */
 	char *blob;
 	size_t n_blob;
@@ -366,11 +366,11 @@ static int take_pairs(struct kallsyms *k, const struct sort_pair *pairs, uint32_
 			k->near[i] = (uint32_t)(pairs[i].key - k->base);
 		k->names[i] = pairs[i].value;
 		if (k->runs.n == 0 || k->runs.items[k->runs.n - 1].module != module) {
-			struct run *run = array_push(&k->runs);
+			struct module_run *run = array_push(&k->runs);
 
 			if (!run)
 				return -ENOMEM;
-			*run = (struct run){i, module};
+			*run = (struct module_run){i, module};
 		}
 	}
 	k->n = n;
