@@ -102,6 +102,8 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 }
 
 const uint64_t arch_thread_vector = 0;
+const int arch_go_register = 28;
+const int arch_go_near = 16;
 
 enum arch_thread_relocation arch_thread_relocation(uint32_t type)
 {

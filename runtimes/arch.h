@@ -51,6 +51,12 @@ int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value);
 uint64_t arch_thread_of_list(uint64_t robust_list);
 /* Behind the thread pointer: the address of the vector of blocks. */
 extern const uint64_t arch_thread_vector;
+/* The register in which Go's code has its goroutine, by perf's numbers. */
+extern const int arch_go_register;
+/* Near the thread pointer of the C library, where a thread of Go has its goroutine, too: so many
+ * words from that distance on. */
+enum { ARCH_GO_NEAR_WORDS = 8 };
+extern const int arch_go_near;
 /*
  * The distance from code to where the instruction at code + at jumps to, n bytes behind; false: it
  * is no jump, or one that is not written with a distance of 4 bytes. `at` may be in the middle of

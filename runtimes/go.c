@@ -28,14 +28,6 @@ static const struct {
 
 enum { NEWEST = 26 };
 
-#ifdef __aarch64__
-const int go_register = 28;
-const int go_near = 16;
-#else
-const int go_register = 22; /* r14 */
-const int go_near = -8 * GO_NEAR_WORDS;
-#endif
-
 bool go_layout_find(uint32_t version, struct go_layout *ret)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {

@@ -22,13 +22,6 @@ uint32_t go_version_of(const char *version);
 /* false: there is no such version. */
 bool go_layout_find(uint32_t version, struct go_layout *ret);
 
-/* The register in which Go's code has its goroutine, by perf's numbers. */
-extern const int go_register;
-/* Around a thread pointer of the C library, where a thread of Go's has its goroutine, too: so many
- * words from that distance on. */
-enum { GO_NEAR_WORDS = 8 };
-extern const int go_near;
-
 /* The struct of the thread of that number, from what may be the address of one of its goroutines;
  * 0: it is none. */
 uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goroutine,

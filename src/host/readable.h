@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The memory of a process that can be read without waiting: anonymous, shared by processes without
- * a file, or of a file on one filesystem that is known to answer. It is found in the process's maps, which are read again when
- * an address is not in them, with back-off.
+ * a file, or of a file on one filesystem that is known to answer. It is found in the process's
+ * maps, which are read again when an address is not in them, with back-off.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A resource is a process, with its container, pod and unit, and all else that it says of itself. */
+/* A resource is a process, with its container, pod and unit, and what else it says of itself. */
 #include <stdlib.h>
 #include <string.h>
 

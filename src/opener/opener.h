@@ -44,8 +44,8 @@ int opener_perf_map(uint32_t pid);
 int opener_rank_runtime(const char *path, size_t n);
 /*
  * /proc/PID/mem, to be read only, of a process that has code of such a file mapped, publishes a
- * process context, or was linked by Go: no other's memory may be seen. -ENOENT: it has none. -EACCES, -EPERM: without
- * root it may only look into its own processes, and not into all of them.
+ * process context, or was linked by Go: no other's memory may be seen. -ENOENT: it has none.
+ * -EACCES, -EPERM: without root it may only look into its own processes, and not into all of them.
  */
 int opener_memory(uint32_t pid);
 

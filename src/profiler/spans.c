@@ -2,8 +2,8 @@
 /*
  * The span that a sample was in. A process whose SDK publishes thread contexts (OTEP 4947) says so
  * in its process context. Then the variable is looked for in the files that it has mapped, once;
- * the readers read it at each sample, and what they read becomes labels of the sample. Programs of Go
- * have their spans in labels of goroutines (goroutines.c).
+ * the readers read it at each sample, and what they read becomes labels of the sample. Programs of
+ * Go have their spans in labels of goroutines (goroutines.c).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "runtimes/arch.h"
 #include "src/reader/go-threads.h"
 
 enum { N_THREADS = 512 };
@@ -25,12 +26,13 @@ struct go_threads *go_threads_new(const struct go_layout *layout)
 /* A program that is linked with a C library has its goroutine among the variables of the thread. */
 static uint64_t find_near(const struct go_threads *t, struct memory *m, const struct go_sample *s)
 {
-	uint64_t words[GO_NEAR_WORDS], found = 0;
+	uint64_t words[ARCH_GO_NEAR_WORDS], found = 0;
 
 	if (!s->thread_pointer ||
-	    !memory_read(m, s->thread_pointer + (uint64_t)(int64_t)go_near, words, sizeof(words)))
+	    !memory_read(m, s->thread_pointer + (uint64_t)(int64_t)arch_go_near, words,
+			 sizeof(words)))
 		return 0;
-	for (int i = 0; i < GO_NEAR_WORDS && !found; i++)
+	for (int i = 0; i < ARCH_GO_NEAR_WORDS && !found; i++)
 		found = go_thread_of(m, &t->layout, words[i], s->number);
 	return found;
 }

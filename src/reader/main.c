@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtimes/arch.h"
 #include "runtimes/go.h"
 #include "src/process/role.h"
 #include "src/reader/clients.h"
@@ -95,7 +96,7 @@ static bool read_client(struct reader_role *r, struct reader_client *client, uin
 		sample.n_registers = record.sample.user_regs
 					     ? (uint32_t)__builtin_popcountll(sample_user_regs)
 					     : 0;
-		sample.goroutine = peek_register(r->peek, &record, go_register);
+		sample.goroutine = peek_register(r->peek, &record, arch_go_register);
 	}
 	client_read_context(client, &sample, &r->context);
 	client_read(client, &sample, r->teller, &r->stack);

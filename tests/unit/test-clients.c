@@ -312,7 +312,7 @@ static void test_no_python(void)
 	end();
 }
 
-/* In another pid namespace threads have other numbers: without the broker's word nothing is read. */
+/* Threads of another pid namespace have other numbers: without the broker nothing is read. */
 static void test_other_namespace(void)
 {
 	static struct frame_record_stack stack;
