@@ -162,24 +162,34 @@ static void on_stop_timer(void *ctx)
 		loop_exit(p->role.loop, 0);
 }
 
-/* NULL: there is no such event or CPU. */
-static struct sample_cpu *find_cpu(struct profiler *p, uint32_t index, int cpu)
+/* NULL: there cannot be such an event or CPU. */
+static struct sample_cpu **place_of_cpu(struct profiler *p, uint32_t index, int cpu)
 {
 	if (index >= p->setup.n_events || cpu < 0 || cpu >= MAX_CPUS)
 		return NULL;
 	return &p->cpus[index * MAX_CPUS + (uint32_t)cpu];
 }
 
+/* NULL: it is not sampled. */
+static struct sample_cpu *find_cpu(struct profiler *p, uint32_t index, int cpu)
+{
+	struct sample_cpu **place = place_of_cpu(p, index, cpu);
+
+	return place ? *place : NULL;
+}
+
 static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 {
-	struct sample_cpu *c = find_cpu(p, m->cpu.index, m->cpu.cpu);
+	struct sample_cpu **place = place_of_cpu(p, m->cpu.index, m->cpu.cpu), *c;
 	int r;
 
-	if (!c || c->sample_fd >= 0) {
+	c = place && !*place ? malloc(sizeof(*c)) : NULL;
+	if (!c) {
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
 		return;
 	}
+	*place = c;
 	*c = (struct sample_cpu){
 		.cpu = m->cpu.cpu,
 		.index = m->cpu.index,
@@ -207,24 +217,30 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 			  strerror(-r));
 }
 
-static void close_cpu(struct profiler *p, struct sample_cpu *c)
+static void close_cpu(struct profiler *p, uint32_t index, int cpu)
 {
+	struct sample_cpu **place = place_of_cpu(p, index, cpu), *c = *place;
+
+	if (!c)
+		return;
 	loop_remove_fd(p->role.loop, c->sample_fd);
-	c->sample_fd = close_fd(c->sample_fd);
-	c->sideband_fd = close_fd(c->sideband_fd);
-	c->event_fd = close_fd(c->event_fd);
+	(void)close_fd(c->sample_fd);
+	(void)close_fd(c->sideband_fd);
+	(void)close_fd(c->event_fd);
+	free(c);
+	*place = NULL;
 }
 
 static void remove_cpu(struct profiler *p, int cpu)
 {
-	if (!find_cpu(p, 0, cpu) || find_cpu(p, 0, cpu)->sample_fd < 0)
+	if (!find_cpu(p, 0, cpu))
 		return;
 	profiler_drain(p, true);
 	/* Its rings know what they lost since the last window, so read that before they go. */
 	attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	merger_remove_cpu(p->merger, cpu);
 	for (uint32_t i = 0; i < p->setup.n_events; i++)
-		close_cpu(p, find_cpu(p, i, cpu));
+		close_cpu(p, i, cpu);
 }
 
 /* Samples of the event before are in the same ring, in front of those of this one. */
@@ -232,7 +248,7 @@ static void replace_event(struct profiler *p, const struct message *m, int fd)
 {
 	struct sample_cpu *c = find_cpu(p, m->cpu.index, m->cpu.cpu);
 
-	if (!c || c->sample_fd < 0) {
+	if (!c) {
 		(void)close_fd(fd);
 		return;
 	}
@@ -329,7 +345,7 @@ static void on_reader_joined(void *ctx, int cpu, bool joined)
 	struct profiler *p = ctx;
 	const struct sample_cpu *c = find_cpu(p, 0, cpu);
 
-	if (!c || c->sample_fd < 0 || p->setup.of_tasks)
+	if (!c || p->setup.of_tasks)
 		return;
 	if (joined)
 		loop_remove_fd(p->role.loop, c->sample_fd);
@@ -460,8 +476,6 @@ static int set_up(struct profiler *p)
 	p->cpus = calloc(p->setup.n_events + 1, MAX_CPUS * sizeof(*p->cpus));
 	if (!p->cpus)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < p->setup.n_events * MAX_CPUS; i++)
-		p->cpus[i].sample_fd = p->cpus[i].sideband_fd = p->cpus[i].event_fd = -EBADF;
 	p->window_start_unix_ns = clock_realtime_ns();
 	if (p->setup.events[0].features.clockid) {
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
@@ -514,6 +528,8 @@ static void deinit(struct profiler *p)
 	free(p->allowed_attributes);
 	free(p->denied_attributes);
 	loop_free(p->role.loop);
+	for (uint32_t i = 0; p->cpus && i < p->setup.n_events * MAX_CPUS; i++)
+		free(p->cpus[i]);
 	free(p->cpus);
 }
 

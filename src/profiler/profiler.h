@@ -29,7 +29,8 @@ struct profiler {
 	struct attribution *attribution;
 	struct handover *handover;
 	struct readers *readers; /* NULL: no interpreters are read */
-	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
+	struct sample_cpu *
+		*cpus; /* by event and CPU number; NULL: not sampled. Descriptors are ours */
 	struct stack_size stack_size;
 	char *allowed_attributes, *denied_attributes; /* globs of their keys */
 	uint64_t window_start_unix_ns;
