@@ -37,7 +37,8 @@ struct interpreter {
 
 /* The reader of one CPU, as it is seen here. */
 struct reader_of_cpu {
-	int sock; /* negative: there is none */
+	uint32_t cpu;
+	int sock;
 	struct frame_ring *ring;
 	struct strtab texts;
 	int peeked; /* bytes of the oldest record, in buf; 0: not looked at yet */
@@ -47,7 +48,7 @@ struct reader_of_cpu {
 struct readers {
 	struct loop *loop;
 	struct readers_callbacks callbacks;
-	struct reader_of_cpu cpus[MAX_CPUS];
+	struct reader_of_cpu *cpus[MAX_CPUS]; /* NULL: there is none */
 	struct interpreter *interpreters[MAX_INTERPRETERS];
 	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
 	uint64_t functions[MAX_NATIVE]; /* as in struct runtime_frames */
@@ -62,16 +63,17 @@ _Static_assert(offsetof(struct frame_record_context, time_ns) ==
 
 static void leave(struct readers *r, uint32_t cpu)
 {
-	struct reader_of_cpu *c = &r->cpus[cpu];
+	struct reader_of_cpu *c = r->cpus[cpu];
 
-	if (c->sock < 0)
+	if (!c)
 		return;
 	loop_remove_fd(r->loop, c->sock);
-	c->sock = close_fd(c->sock);
-	c->ring = frame_ring_free(c->ring);
+	(void)close_fd(c->sock);
+	frame_ring_free(c->ring);
 	strtab_deinit(&c->texts);
 	free(c->buf);
-	c->buf = NULL;
+	free(c);
+	r->cpus[cpu] = NULL;
 	r->callbacks.joined(r->callbacks.ctx, (int)cpu, false);
 }
 
@@ -89,8 +91,8 @@ static void take_ring(struct reader_of_cpu *c, int fd)
 static struct reader_of_cpu *find_sock(struct readers *r, int sock)
 {
 	for (uint32_t i = 0; i < MAX_CPUS; i++) {
-		if (r->cpus[i].sock == sock)
-			return &r->cpus[i];
+		if (r->cpus[i] && r->cpus[i]->sock == sock)
+			return r->cpus[i];
 	}
 	return NULL;
 }
@@ -110,19 +112,24 @@ static void on_reader(void *ctx, int fd, uint32_t events)
 		(void)close_fd(fds[1]);
 	}
 	if (e <= 0 && e != -EAGAIN)
-		leave(r, (uint32_t)(c - r->cpus));
+		leave(r, c->cpu);
 }
 
 void readers_join(struct readers *r, uint32_t cpu, int owned_sock)
 {
 	_cleanup_close_ int sock = owned_sock;
-	struct reader_of_cpu *c = &r->cpus[cpu];
+	struct reader_of_cpu *c;
 
 	if (cpu >= MAX_CPUS || sock < 0)
 		return;
 	leave(r, cpu);
-	if (loop_add_fd(r->loop, sock, EPOLLIN, on_reader, r) < 0)
+	c = calloc(1, sizeof(*c));
+	if (!c || loop_add_fd(r->loop, sock, EPOLLIN, on_reader, r) < 0) {
+		free(c);
 		return;
+	}
+	r->cpus[cpu] = c;
+	c->cpu = cpu;
 	c->sock = TAKE_FD(sock);
 	strtab_init(&c->texts, MAX_TEXT_BYTES);
 	r->callbacks.joined(r->callbacks.ctx, (int)cpu, true);
@@ -136,8 +143,6 @@ int readers_new(struct readers **ret, struct loop *loop, const struct readers_ca
 		return -ENOMEM;
 	r->loop = loop;
 	r->callbacks = *callbacks;
-	for (int i = 0; i < MAX_CPUS; i++)
-		r->cpus[i].sock = -EBADF;
 	*ret = r;
 	return 0;
 }
@@ -545,7 +550,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		.frames = r->frames,
 		.functions = r->functions,
 	};
-	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? &r->cpus[sample->key.cpu] : NULL;
+	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? r->cpus[sample->key.cpu] : NULL;
 	enum frame_source_answer answer;
 
 	if (i->refused || !i->image || sample->record->index != 0)
@@ -572,7 +577,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 uint32_t readers_context(struct readers *r, const struct interpreter *i,
 			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
-	struct reader_of_cpu *c = key->cpu < MAX_CPUS ? &r->cpus[key->cpu] : NULL;
+	struct reader_of_cpu *c = key->cpu < MAX_CPUS ? r->cpus[key->cpu] : NULL;
 	const struct frame_record_context *s = NULL;
 	uint32_t n;
 
