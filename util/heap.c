@@ -13,8 +13,13 @@ void heap_return_large_blocks(void)
 #ifdef M_MMAP_THRESHOLD
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 #endif
+	heap_set_spare(SPARE_BYTES);
+}
+
+void heap_set_spare(size_t bytes)
+{
 #ifdef M_TRIM_THRESHOLD
-	(void)mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
+	(void)mallopt(M_TRIM_THRESHOLD, (int)bytes);
 #endif
 }
 

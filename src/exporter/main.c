@@ -16,11 +16,13 @@
 #include "src/process/status-page.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/heap.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
 
 #define MAX_HEADERS	   64
+#define SPARE_BYTES	   (128 << 10)
 #define PAYLOADS_A_TURN	   16	/* each may be compressed and written to disk: requests wait */
 #define PAYLOADS_IN_SOCKET 4096 /* more than fit into its buffer */
 
@@ -379,6 +381,8 @@ int role_exporter_main(void)
 	int r;
 
 	r = role_start(&e.role, PEER_EXPORTER, &e.setup, sizeof(e.setup), on_text, &e);
+	/* Between two payloads it needs nothing. */
+	heap_set_spare(SPARE_BYTES);
 	if (r == 0)
 		r = set_up(&e);
 	free_texts(&e);
