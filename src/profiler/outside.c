@@ -208,13 +208,13 @@ int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address)
 }
 
 int outside_open_context(struct ask *ask, const struct host_process *p, uint64_t published_ns,
-			 bool environment)
+			 uint32_t wanted)
 {
 	struct message m = {.type = MESSAGE_ASK_CONTEXT};
 
 	m.ask_context.pid = p->pid;
 	m.ask_context.start_time_ns = p->start_time_ns;
 	m.ask_context.published_ns = published_ns;
-	m.ask_context.environment = environment;
+	m.ask_context.wanted = wanted;
 	return ask_descriptor(ask, &m);
 }
