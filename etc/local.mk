@@ -44,7 +44,7 @@ uninstall-hook:
 	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py tests/bench/fleet.py \
-	tests/bench/shell.py
+	tests/bench/daemon.py tests/bench/shell.py
 EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/fleet.md docs/install.md docs/kubernetes.md docs/reliability.md docs/troubleshooting.md
 
 # Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
