@@ -208,7 +208,7 @@ static bool is_in_table(void *ctx, uint64_t address)
 static void look_into_table(struct allocations *l, uint32_t pid, uint64_t *addresses)
 {
 	uint64_t table = live_blocks_table(l->blocks, pid);
-	_cleanup_close_ int fd = table ? outside_open_table(l->a->ask, pid, table) : -ENOENT;
+	_cleanup_close_ int fd = table ? outside_open_table(&l->a->outside, pid, table) : -ENOENT;
 	struct library_table t = {.addresses = addresses};
 	uint32_t n;
 
@@ -436,13 +436,13 @@ static void look_at_mapping(struct allocations *l, struct host_mapping *m)
 		return;
 	if (allocations_is_library(m->file->path)) {
 		if (is_to_be_asked(l, &m->file->key))
-			(void)outside_library_copy(l->a->ask, pid, m->start, m->end, &m->file->key,
-						   m->file->path);
+			(void)outside_library_copy(&l->a->outside, pid, m->start, m->end,
+						   &m->file->key, m->file->path);
 		return;
 	}
 	places = allocator_is_likely(m->file->path) ? allocator_find(l->a, m) : NULL;
 	if (places && is_to_be_asked(l, &m->file->key))
-		(void)outside_allocator(l->a->ask, pid, m, places);
+		(void)outside_allocator(&l->a->outside, pid, m, places);
 }
 
 void allocations_look(struct allocations *l)

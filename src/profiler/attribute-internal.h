@@ -9,6 +9,7 @@
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/known-frames.h"
 #include "src/profiler/off-cpu.h"
+#include "src/profiler/outside.h"
 #include "src/profiler/pending.h"
 #include "src/profiler/process-said.h"
 #include "src/profiler/readers.h"
@@ -68,7 +69,7 @@ struct process_state {
 
 struct attribution {
 	struct role *role;
-	struct ask *ask;
+	struct outside outside;
 	const struct filter *filter;
 	struct replay *replay; /* NULL: the host is live */
 	const struct setup_profiler *setup;

@@ -83,7 +83,7 @@ static void find_user(struct attribution *a, struct host_process *p, struct proc
 	if (s->uid_time_ns && a->time_ns - s->uid_time_ns < USER_NS)
 		return;
 	s->uid_time_ns = a->time_ns;
-	if (outside_user(a->ask, p->pid, &s->uid) == 0) {
+	if (outside_user(&a->outside, p->pid, &s->uid) == 0) {
 		s->has_uid = true;
 		return;
 	}
@@ -95,7 +95,7 @@ static void find_user(struct attribution *a, struct host_process *p, struct proc
 	if (other && other->has_uid)
 		s->uid = other->uid;
 	s->has_uid = (other && other->has_uid) ||
-		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
+		     (p->parent_pid && outside_user(&a->outside, p->parent_pid, &s->uid) == 0);
 }
 
 static const char *name_without_process(const struct record *r)

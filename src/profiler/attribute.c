@@ -209,10 +209,10 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	if (!a)
 		return -ENOMEM;
 	a->role = role;
-	a->ask = ask;
+	a->outside.ask = ask;
 	a->filter = filter;
 	a->replay = replay;
-	a->sayings.ask = replay ? NULL : ask;
+	a->sayings.outside = replay ? NULL : &a->outside;
 	a->sayings.interval_ns = setup->interval_ns;
 	a->setup = setup;
 	a->max_frames = setup->max_frames;
@@ -242,7 +242,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		r = attribution_new_runtimes(a);
 	if (r == 0) {
 		const struct host_source source =
-			replay ? replay_source(replay) : outside_source(ask, features->clockid);
+			replay ? replay_source(replay)
+			       : outside_source(&a->outside, features->clockid);
 		const struct host_limits limits = {
 			.max_processes = setup->max_processes,
 			.max_mappings = replay ? 16384 : 65536,
@@ -389,7 +390,8 @@ static void log_window(const struct attribution *a)
 		(unsigned long long)h->files, (unsigned long long)h->open_files,
 		(unsigned long long)h->maps_reads, (unsigned long long)h->maps_queries,
 		(unsigned long long)h->deferred, (unsigned long long)h->cgroup_reads,
-		(unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
+		(unsigned long long)a->outside.ask->n_asked,
+		(unsigned long long)a->outside.ask->n_timeouts);
 }
 
 /* What does not fit is missing from the windows, or nameless in them. */

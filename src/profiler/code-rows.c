@@ -200,7 +200,7 @@ static int open_jitdump(struct attribution *a, struct host_process *p, struct pr
 static int open_perf_map(struct attribution *a, const struct host_process *p)
 {
 	int fd = a->replay ? replay_open_perf_map(a->replay, p->pid)
-			   : outside_open_perf_map(a->ask, p->pid);
+			   : outside_open_perf_map(&a->outside, p->pid);
 
 	return fd < 0 ? -2 : fd;
 }
@@ -407,12 +407,12 @@ static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *f
 
 static int open_memory(void *ctx, uint32_t pid)
 {
-	return outside_open_memory(((const struct attribution *)ctx)->ask, pid);
+	return outside_open_memory(&((struct attribution *)ctx)->outside, pid);
 }
 
 static int open_maps(void *ctx, uint32_t pid)
 {
-	return outside_open_maps(((const struct attribution *)ctx)->ask, pid);
+	return outside_open_maps(&((struct attribution *)ctx)->outside, pid);
 }
 
 /* Each read is a job of its own: the process is to blame for one that does not end. */

@@ -169,7 +169,7 @@ void lock_places_see(struct lock_places *l, const struct host_process *p, uint64
 
 	if (find(l, p, address) || p->exited || !may_read(l))
 		return;
-	fd = outside_open_maps(l->a->ask, p->pid);
+	fd = outside_open_maps(&l->a->outside, p->pid);
 	maps = fd >= 0 ? fdopen(fd, "r") : NULL;
 	if (!maps) {
 		(void)close_fd(fd);

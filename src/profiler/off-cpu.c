@@ -496,8 +496,8 @@ void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 
 		if (switches_unseen(o->switches, time_ns, LONG_ENOUGH, &l->block, 1) == 0)
 			return;
-		l->fd = outside_open_blocked(o->a->ask, l->block.pid, l->block.tid, l->block.sp,
-					     l->block.ip, LATE_BYTES);
+		l->fd = outside_open_blocked(&o->a->outside, l->block.pid, l->block.tid,
+					     l->block.sp, l->block.ip, LATE_BYTES);
 		l->read_ns = clock_monotonic_ns();
 		o->n_late += l->fd >= 0;
 	}

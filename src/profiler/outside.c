@@ -7,41 +7,40 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-static int open_of_pid(struct ask *ask, enum message_type type, uint32_t pid)
+static int open_of_pid(struct outside *o, enum message_type type, uint32_t pid)
 {
 	struct message m = {.type = type};
 
 	m.ask_pid.pid = pid;
-	return ask_descriptor(ask, &m);
+	return ask_descriptor(o->ask, &m);
 }
 
-static int ask_maps(struct ask *ask, uint32_t pid, bool copy)
+static int ask_maps(struct outside *o, uint32_t pid, bool copy)
 {
 	struct message m = {.type = MESSAGE_ASK_MAPS};
 
 	m.ask_pid.pid = pid;
 	m.ask_pid.copy = copy;
-	return ask_descriptor(ask, &m);
+	return ask_descriptor(o->ask, &m);
 }
 
-/* What the first maps that say something at all tell of this kernel. */
 static int open_maps(void *ctx, uint32_t pid)
 {
-	static enum { UNTRIED, READABLE, COPIED } maps;
-	int fd = ask_maps(ctx, pid, maps == COPIED);
+	struct outside *o = ctx;
+	int fd = ask_maps(o, pid, o->maps == OUTSIDE_MAPS_COPIED);
 	ssize_t n;
 	char c;
 
-	if (fd < 0 || maps != UNTRIED)
+	if (fd < 0 || o->maps != OUTSIDE_MAPS_UNTRIED)
 		return fd;
 	n = pread(fd, &c, sizeof(c), 0);
 	if (n > 0)
-		maps = READABLE;
+		o->maps = OUTSIDE_MAPS_READABLE;
 	if (n >= 0 || (errno != EACCES && errno != EPERM))
 		return fd;
 	(void)close(fd);
-	maps = COPIED;
-	return ask_maps(ctx, pid, true);
+	o->maps = OUTSIDE_MAPS_COPIED;
+	return ask_maps(o, pid, true);
 }
 
 static int open_cgroup(void *ctx, uint32_t tid)
@@ -69,7 +68,7 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 
 	set_file(&m.ask_file, pid, start, end, key, path);
 	m.ask_file.alternate_pid = alternate_pid;
-	return ask_descriptor(ctx, &m);
+	return ask_descriptor(((struct outside *)ctx)->ask, &m);
 }
 
 static int cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
@@ -78,7 +77,7 @@ static int cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
 	int r;
 
 	m.ask_cgroup_path.id = id;
-	r = ask_values(ctx, &m);
+	r = ask_values(((struct outside *)ctx)->ask, &m);
 	if (r < 0)
 		return r;
 	if (!message_text_ok(m.answer_text.text, sizeof(m.answer_text.text)) ||
@@ -93,7 +92,7 @@ static int open_container(void *ctx, const char *id)
 	struct message m = {.type = MESSAGE_ASK_CONTAINER};
 
 	message_set_text(m.ask_container.id, sizeof(m.ask_container.id), id);
-	return ask_descriptor(ctx, &m);
+	return ask_descriptor(((struct outside *)ctx)->ask, &m);
 }
 
 static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
@@ -103,7 +102,7 @@ static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_
 	int r;
 
 	m.ask_pid.pid = pid;
-	r = ask_values(ctx, &m);
+	r = ask_values(((struct outside *)ctx)->ask, &m);
 	if (r < 0)
 		return r;
 	*ret_start_ns = m.answer_process.start_time_ns;
@@ -120,10 +119,10 @@ static uint64_t now(void *ctx)
 	return clock_monotonic_ns();
 }
 
-struct host_source outside_source(struct ask *ask, bool records_are_monotonic)
+struct host_source outside_source(struct outside *o, bool records_are_monotonic)
 {
 	return (struct host_source){
-		.ctx = ask,
+		.ctx = o,
 		.now = records_are_monotonic ? now : NULL,
 		.open_maps = open_maps,
 		.open_file = open_file,
@@ -134,35 +133,35 @@ struct host_source outside_source(struct ask *ask, bool records_are_monotonic)
 	};
 }
 
-int outside_open_perf_map(struct ask *ask, uint32_t pid)
+int outside_open_perf_map(struct outside *o, uint32_t pid)
 {
-	return open_of_pid(ask, MESSAGE_ASK_PERF_MAP, pid);
+	return open_of_pid(o, MESSAGE_ASK_PERF_MAP, pid);
 }
 
-int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid)
+int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid)
 {
 	struct message m = {.type = MESSAGE_ASK_USER};
 	int r;
 
 	m.ask_pid.pid = pid;
-	r = ask_values(ask, &m);
+	r = ask_values(o->ask, &m);
 	if (r < 0)
 		return r;
 	*ret_uid = m.answer_user.uid;
 	return 0;
 }
 
-int outside_open_memory(struct ask *ask, uint32_t pid)
+int outside_open_memory(struct outside *o, uint32_t pid)
 {
-	return open_of_pid(ask, MESSAGE_ASK_MEMORY, pid);
+	return open_of_pid(o, MESSAGE_ASK_MEMORY, pid);
 }
 
-int outside_open_maps(struct ask *ask, uint32_t pid)
+int outside_open_maps(struct outside *o, uint32_t pid)
 {
-	return open_maps(ask, pid);
+	return open_maps(o, pid);
 }
 
-int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
+int outside_open_blocked(struct outside *o, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
 			 uint32_t n_bytes)
 {
 	struct message m = {.type = MESSAGE_ASK_BLOCKED};
@@ -172,19 +171,19 @@ int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t s
 	m.ask_blocked.sp = sp;
 	m.ask_blocked.ip = ip;
 	m.ask_blocked.n_bytes = n_bytes;
-	return ask_descriptor(ask, &m);
+	return ask_descriptor(o->ask, &m);
 }
 
-int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t end,
+int outside_library_copy(struct outside *o, uint32_t pid, uint64_t start, uint64_t end,
 			 const struct host_file_key *key, const char *path)
 {
 	struct message m = {.type = MESSAGE_ASK_COPY};
 
 	set_file(&m.ask_file, pid, start, end, key, path);
-	return ask_values(ask, &m);
+	return ask_values(o->ask, &m);
 }
 
-int outside_allocator(struct ask *ask, uint32_t pid, const struct host_mapping *mapping,
+int outside_allocator(struct outside *o, uint32_t pid, const struct host_mapping *mapping,
 		      const struct alloc_places *places)
 {
 	struct message m = {.type = MESSAGE_ASK_ALLOCATOR};
@@ -195,19 +194,19 @@ int outside_allocator(struct ask *ask, uint32_t pid, const struct host_mapping *
 	for (uint32_t i = 0; i < places->n_picked; i++)
 		m.ask_allocator.picked[i] = places->picked[i];
 	m.ask_allocator.ended = places->ended;
-	return ask_values(ask, &m);
+	return ask_values(o->ask, &m);
 }
 
-int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address)
+int outside_open_table(struct outside *o, uint32_t pid, uint64_t address)
 {
 	struct message m = {.type = MESSAGE_ASK_TABLE};
 
 	m.ask_table.pid = pid;
 	m.ask_table.address = address;
-	return ask_descriptor(ask, &m);
+	return ask_descriptor(o->ask, &m);
 }
 
-int outside_open_context(struct ask *ask, const struct host_process *p, uint64_t published_ns,
+int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,
 			 uint32_t wanted)
 {
 	struct message m = {.type = MESSAGE_ASK_CONTEXT};
@@ -216,5 +215,5 @@ int outside_open_context(struct ask *ask, const struct host_process *p, uint64_t
 	m.ask_context.start_time_ns = p->start_time_ns;
 	m.ask_context.published_ns = published_ns;
 	m.ask_context.wanted = wanted;
-	return ask_descriptor(ask, &m);
+	return ask_descriptor(o->ask, &m);
 }

@@ -8,30 +8,40 @@
 #include "src/process/ask.h"
 #include "symbolize/alloc-place.h"
 
-/* Answers through ask, which is borrowed for the source's life. records_are_monotonic: record
+struct outside {
+	struct ask *ask; /* borrowed */
+	/* What the first maps that said something told of this kernel. Starts as 0. */
+	enum outside_maps {
+		OUTSIDE_MAPS_UNTRIED,
+		OUTSIDE_MAPS_READABLE,
+		OUTSIDE_MAPS_COPIED, /* only their opener can read them */
+	} maps;
+};
+
+/* Answers through o, which is borrowed for the source's life. records_are_monotonic: record
  * times are of CLOCK_MONOTONIC. */
-struct host_source outside_source(struct ask *ask, bool records_are_monotonic);
+struct host_source outside_source(struct outside *o, bool records_are_monotonic);
 /* The perf map of a process: an owned descriptor or -errno. */
-int outside_open_perf_map(struct ask *ask, uint32_t pid);
+int outside_open_perf_map(struct outside *o, uint32_t pid);
 /* The stack of a blocked thread: the descriptor of opener_blocked(), or -errno. */
-int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
+int outside_open_blocked(struct outside *o, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
 			 uint32_t n_bytes);
 /* The effective user of a process. 0 or -errno. */
-int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);
+int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid);
 /* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of
  * the context that is known, 0: none; wanted: CONTEXT_WANTED, ENVIRONMENT_WANTED or both. */
-int outside_open_context(struct ask *ask, const struct host_process *p, uint64_t published_ns,
+int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,
 			 uint32_t wanted);
 /* The memory of a process with a runtime's library, and what it has mapped now: an owned descriptor
  * or -errno. */
-int outside_open_memory(struct ask *ask, uint32_t pid);
-int outside_open_maps(struct ask *ask, uint32_t pid);
+int outside_open_memory(struct outside *o, uint32_t pid);
+int outside_open_maps(struct outside *o, uint32_t pid);
 /* The table of the allocation library in a process: an owned descriptor or -errno. */
-int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address);
+int outside_open_table(struct outside *o, uint32_t pid, uint64_t address);
 /* A file of the allocation library's name is mapped there: it is sampled, too, if it is a copy.
  * 0 or -errno. */
-int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t end,
+int outside_library_copy(struct outside *o, uint32_t pid, uint64_t start, uint64_t end,
 			 const struct host_file_key *key, const char *path);
 /* A runtime's own allocator is in the file that is mapped there: the same. 0 or -errno. */
-int outside_allocator(struct ask *ask, uint32_t pid, const struct host_mapping *mapping,
+int outside_allocator(struct outside *o, uint32_t pid, const struct host_mapping *mapping,
 		      const struct alloc_places *places);

@@ -355,8 +355,9 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 			bool in_pod, bool context)
 {
 	_cleanup_free_ struct collection *c = calloc(1, sizeof(*c));
-	_cleanup_close_ int fd = outside_open_context(
-		of->ask, p, 0, context ? CONTEXT_WANTED | ENVIRONMENT_WANTED : ENVIRONMENT_WANTED);
+	_cleanup_close_ int fd = outside_open_context(of->outside, p, 0,
+						      context ? CONTEXT_WANTED | ENVIRONMENT_WANTED
+							      : ENVIRONMENT_WANTED);
 
 	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT)
 		return false;
@@ -375,7 +376,8 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 static bool has_changed(const struct process_said *s, struct sayings *of,
 			const struct host_process *p)
 {
-	_cleanup_close_ int fd = outside_open_context(of->ask, p, s->published_ns, CONTEXT_WANTED);
+	_cleanup_close_ int fd =
+		outside_open_context(of->outside, p, s->published_ns, CONTEXT_WANTED);
 
 	return fd >= 0 || (fd == -ENOENT && s->published_ns != 0);
 }
@@ -410,7 +412,7 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 					   .service = s->service,
 					   .version = s->version};
 	}
-	if (!of->ask || now_ns < s->next_ns || p->is_kernel || p->exited)
+	if (!of->outside || now_ns < s->next_ns || p->is_kernel || p->exited)
 		return;
 	age = age_of(p);
 	if (age < YOUNG_NS) {

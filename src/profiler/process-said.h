@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 #include "src/host/host.h"
-#include "src/process/ask.h"
+
+struct outside;
 
 #define SAYINGS_PROGRAMS 256
 
@@ -27,7 +28,7 @@ struct silent_program {
 
 /* Of all processes. */
 struct sayings {
-	struct ask *ask;	  /* borrowed; NULL: they are not asked, since they are gone */
+	struct outside *outside;  /* borrowed; NULL: they are not asked, since they are gone */
 	const char *allow, *deny; /* globs of keys, borrowed; NULL: all, and none */
 	uint64_t interval_ns;	  /* between looks at a context */
 	size_t n_bytes;		  /* held of all; bounded */

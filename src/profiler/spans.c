@@ -51,7 +51,7 @@ static int maps_of(void *ctx)
 {
 	const struct looking *l = ctx;
 
-	return outside_open_maps(l->a->ask, l->pid);
+	return outside_open_maps(&l->a->outside, l->pid);
 }
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
@@ -123,8 +123,9 @@ static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
 static bool find_variable(struct attribution *a, struct host_process *p,
 			  struct thread_variable *ret, struct host_file_key *ret_key)
 {
-	struct looking l = {.a = a, .pid = p->pid, .memory = outside_open_memory(a->ask, p->pid)};
-	int fd = l.memory < 0 ? -1 : outside_open_maps(a->ask, p->pid);
+	struct looking l = {
+		.a = a, .pid = p->pid, .memory = outside_open_memory(&a->outside, p->pid)};
+	int fd = l.memory < 0 ? -1 : outside_open_maps(&a->outside, p->pid);
 	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
 	bool found = maps && find_in_maps(&l, p, maps, ret, ret_key);
 
