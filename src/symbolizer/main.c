@@ -391,6 +391,7 @@ static int set_up(struct symbolizer *s)
 static void init(struct symbolizer *s)
 {
 	*s = (struct symbolizer){.resource = ARRAY_INIT(2 * MAX_RESOURCE),
+				 .unsettled = ARRAY_INIT(MAX_UNSETTLED),
 				 .summary_fd = -EBADF,
 				 .kallsyms_fd = -EBADF,
 				 .notes_fd = -EBADF,
