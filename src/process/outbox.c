@@ -60,7 +60,7 @@ static void remove_at(struct outbox *o, uint32_t i)
 	o->entries.n--;
 }
 
-/* What it was sent nobody has any more, unless it said that it had settled it. */
+/* The receiver is gone, and all that it had not settled is unsent again. */
 static void disconnect(struct outbox *o)
 {
 	loop_remove_fd(o->loop, o->sock);

@@ -204,7 +204,8 @@ static bool is_in_table(void *ctx, uint64_t address)
 	return bsearch(&address, t->addresses, t->n, sizeof(address), compare_addresses) != NULL;
 }
 
-/* A block is in the table before it is told, so what is known and not there has ended. */
+/* The library puts a block into the table before it reports it, so a known block that is not there
+ * has ended. */
 static void look_into_table(struct allocations *l, uint32_t pid, uint64_t *addresses)
 {
 	uint64_t table = live_blocks_table(l->blocks, pid);

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Blocks of memory in use, by process and address. Those that one thread allocated with the same
- * stack share a place, which keeps their sums: what is in use is told place by place.
+ * stack share a place, which keeps their sums: memory in use is reported by place.
  *
  * Bounded by the number of blocks and by the bytes of their stacks; what finds no room is refused.
  */

@@ -451,7 +451,7 @@ static void on_refused_control(void *ctx, const struct message *m, int fds[2])
 	(void)close_fd(fds[1]);
 }
 
-/* A file that cannot be read is no reason to be started again: stays until it is told to go. */
+/* A new profiler could not read the file either, so this one stays until the broker stops it. */
 static int refuse_input(struct profiler *p, int error)
 {
 	struct message m = {.type = MESSAGE_RESULT};

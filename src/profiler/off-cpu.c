@@ -297,7 +297,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 		lock_places_see(o->locks, a->process, out.object);
 }
 
-/* Who ends the wait of another thread for a lock: by its stack, whoever holds the lock. */
+/* A thread ends another one's wait for a lock; by its stack it is the one that held it. */
 static void on_wakeup(struct off_cpu *o, const struct record *r)
 {
 	struct attribution *a = o->a;
@@ -424,9 +424,9 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 /* ---- Late reads ---- */
 
 /*
- * Who blocks seldom and for long is sampled last of all, and stands still: its stack can be read
- * meanwhile. The registers are those of its switch, as far as they are recorded; that it did not
- * go on before the read was over is known once the switches up to then are.
+ * A thread that blocks seldom and for long is sampled last of all, but it stands still: its
+ * stack can be read meanwhile. The registers are those of its switch, as far as they were
+ * recorded. Only the switches up to the end of the read show that it did not go on before.
  */
 static void add_late(struct off_cpu *o, const struct late *l)
 {

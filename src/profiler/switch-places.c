@@ -137,7 +137,7 @@ static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
 	return (uint64_t)((unsigned __int128)whole * part / of);
 }
 
-/* A kind of blocks of which none was sampled goes by the other. */
+/* If no block of a kind was sampled, the weights of the other kind count. */
 static uint64_t weight(const struct known_stack *k, bool of_long)
 {
 	return of_long ? k->long_ns : k->short_ns;
@@ -247,7 +247,8 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	known->n += last;
 	if (last && ns > known->longest_ns)
 		known->longest_ns = ns;
-	/* Who is looked at now and then is found in a block the more likely the longer it is. */
+	/* A thread that is looked at now and then is found in long blocks more often than in short
+	 * ones. */
 	if (last)
 		*(whole >= LONG_NS ? &known->long_ns : &known->short_ns) +=
 			switches_is_anywhere(k) ? 1 : whole;

@@ -3,14 +3,14 @@
 /*
  * Context switches in the order of time -> how long each thread was blocked, and where.
  *
- * Time is exact: each switch says who stops running, who goes on, and when. A stack is too dear to
- * be copied at each switch, so it is learned once and kept with its key: thread, stack pointer and
- * program counter of the program at the switch. All time of a key goes to its stacks. A key of
- * several stacks is split as the time of the sampled ones among its blocks tells; blocks from 10 ms
- * on are many times rarer than short ones, so they are weighed apart. What no stack was ever
- * sampled for is told as such, never given to another. Where nobody knows where threads stop, each
- * has one key: its long blocks are split among the stacks that were read of some of them, and no
- * short one is given another's stack.
+ * Time is exact: each switch says who stops running, who goes on, and when. Copying a stack at each
+ * switch would cost too much, so it is learned once and kept with its key: thread, stack pointer
+ * and program counter of the program at the switch. All time of a key goes to its stacks. A key
+ * with several stacks is split in proportion to the time of those of its blocks that were sampled;
+ * blocks from 10 ms on are many times rarer than short ones, so they are weighed apart. Time for
+ * which no stack was ever sampled is reported as such, never given to another stack. Where the
+ * places at which threads stop are unknown, each thread has one key: its long blocks are split
+ * among the stacks that were read of some of them, and no short one is given another's stack.
  *
  * Threads that are left out (of the kernel, idle, our own) have no time here. Times are
  * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
@@ -66,10 +66,10 @@ struct switch_other {
 
 struct switches_callbacks {
 	void (*tell)(void *ctx, const struct switch_wait *wait);
-	/* Time of a thread that is no block, since it was told last; with it, and not if there is
-	 * none. NULL: nobody wants to know. */
+	/* Other time of a thread than blocks, since the last call; called with tell(), unless
+	 * there is none. NULL: not wanted. */
 	void (*tell_other)(void *ctx, const struct switch_other *other);
-	/* The longest block of a place is told apart from the others. */
+	/* The longest block of a place is reported separately. */
 	bool longest_apart;
 	/* Asked once of a thread, at its first switch; NULL: all are wanted. */
 	bool (*wants)(void *ctx, const struct switch_out *first);
@@ -109,31 +109,33 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o);
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);
 /*
- * Up to n threads that have been blocked for min_ns or more at time_ns, in places of which no stack
- * is known; others at the next call. Each place is offered a few times at most, or each block once
+ * Up to n threads that have been blocked for min_ns or more at time_ns, in places without a known
+ * stack; others at the next call. Each place is offered a few times at most, or each block once
  * where places are not known.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
-/* Whether a block that was offered lasted beyond time_ns, up to which every switch was told of. */
+/* Whether a block that was offered lasted beyond time_ns. All switches up to then have been given.
+ * */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
 /* What the thread waits for now, as far as its stack is known; NULL: nothing, or nobody knows. */
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,
 					  uint64_t *ret_object, uint32_t *ret_pid);
 /*
- * Records of a CPU were lost between the last one told of it and this time: what its threads did
- * since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost them.
+ * Records of a CPU were lost between the last one that was given and this time: what its threads
+ * did since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost
+ * them.
  */
 #define SWITCHES_ANY_CPU UINT32_MAX
 void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
 /*
- * No switch was told of from begin_ns to end_ns. What was done there is not known; behind it each
- * thread is taken to do what it did before, until its next switch says otherwise.
+ * No switches were recorded from begin_ns to end_ns. What threads did then is not known; after
+ * it each thread is assumed to do what it did before, until its next switch says otherwise.
  */
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
 /* The thread, or the program in it, is gone: tells its time, forgets it. */
 void switches_end(struct switches *s, uint32_t id);
-/* Tells everything up to this time. Blocks that last are told so far, and go on. */
+/* Reports everything up to this time. A block that lasts is reported so far, and goes on. */
 void switches_close(struct switches *s, uint64_t time_ns);
 /* The same, but what follows is not known until each thread's next switch, and not counted. */
 void switches_pause(struct switches *s, uint64_t time_ns);

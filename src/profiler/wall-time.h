@@ -10,7 +10,7 @@
 struct attribution;
 struct wall_time;
 
-/* Of a thread, since it was told last. */
+/* Of a thread, since the last one of it. */
 struct thread_time {
 	uint32_t pid, tid, cpu;
 	uint64_t running_ns, waiting_ns; /* waiting: for a CPU */
@@ -24,6 +24,6 @@ struct wall_time *wall_time_free(struct wall_time *w);
 /* Adds the type to a window that begins, behind those of events. */
 void wall_time_put_type(struct wall_time *w);
 void wall_time_add(struct wall_time *w, const struct thread_time *t);
-/* Before the window is read: makes samples of what was told, of the samples of the first type, if
- * that is CPU time, and of off-CPU time, of that type. */
+/* Before the window is read: makes samples of the times that were added, of the samples of the
+ * first type, if that is CPU time, and of those of off-CPU time, that type. */
 void wall_time_fill(struct wall_time *w, uint32_t off_cpu);
