@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the daemon's CPU time within [limits] cpu: what its processes cost is measured over windows
- * of time, the governor says how many steps of quality to do without, and here is what each step
- * is. What the kernel does at each sample is the interrupted program's time, and not in it.
+ * of time, the governor says how many steps of quality to do without, and this file defines the
+ * steps. The kernel's work at each sample counts as the interrupted program's time, so it is not
+ * measured.
  *
  * The rate changes as it does at a reload: the profiler leaves with its last window, and the events
  * are made anew. So no window has samples of two periods.

@@ -134,7 +134,8 @@ int child_send(struct child *c, const struct message *m, const int *fds, size_t 
 	return child_sent(c, message_send(c->control, m, fds, n_fds));
 }
 
-/* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
+/* A child that does not read must not make the broker wait: no timers, no other children would be
+ * served until the watchdog acts. */
 int child_sent(struct child *c, int r)
 {
 	if (r != -EAGAIN || c->deaf || !c->pid)

@@ -3,10 +3,10 @@
 /*
  * The daemon's control socket: a stream socket in the runtime directory. A client sends one line, a
  * command that struct control_callbacks answers (run.c), and gets lines "NAME VALUE" and a last
- * line, "ok" or "error: REASON"; then the connection ends. Version 1 of this is all there is.
+ * line, "ok" or "error: REASON"; then the connection ends. There is only this version of it, 1.
  *
- * Who may: root and the daemon's own user, and members of the group the children run as; but not
- * the children of a daemon that is root, which read what strangers wrote.
+ * Root, the daemon's own user and members of the group that the children run as may use it. The
+ * children of a daemon that runs as root may not: they read what strangers wrote.
  */
 #include <stdbool.h>
 #include <stdio.h>

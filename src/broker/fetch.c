@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from elsewhere, as the broker sees them. The symbolizer asks for a debug file as for
- * any other; what this host has not is looked for in the fetcher's cache by its build id, and else
- * the fetcher is told to get it while the symbolizer goes on without. When it has come the
- * symbolizer hears of it, and asks again.
+ * Debug files from elsewhere, as the broker sees them. The symbolizer asks for a debug file as
+ * for any other. If this host does not have it, the broker looks in the fetcher's cache by its
+ * build id; if it is not there either, the fetcher downloads it while the symbolizer continues
+ * without. When it has come, the symbolizer gets a message, and asks again.
  */
 #include "config.h"
 

@@ -6,7 +6,7 @@
  */
 #include "src/broker/strikes.h"
 
-/* Replaces the file as a whole. 0 or -errno. now: CLOCK_MONOTONIC, of which strikes are. */
+/* Replaces the file as a whole. 0 or -errno. now: CLOCK_MONOTONIC, as the times of strikes. */
 int strikes_save(const struct strikes *s, const char *path, uint64_t now);
 /*
  * Takes in what is saved there; until then s is empty. 0, also where there is no file;

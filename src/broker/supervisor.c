@@ -93,7 +93,7 @@ static void tell_child(struct supervisor *s, const struct child *c, const struct
 	(void)supervisor_send(s, c->id, &m, NULL, 0);
 }
 
-/* Who hands files on has to know which not. */
+/* A child that passes files on must know which ones are set aside. */
 static void tell_of_file(void *ctx, const struct strike *k, bool lifted)
 {
 	struct supervisor *s = ctx;

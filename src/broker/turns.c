@@ -141,7 +141,7 @@ void broker_look_at_switches(struct broker *b)
 	uint64_t now = clock_monotonic_ns(), n, counted, per_second, limit;
 	uint32_t before = t->halving.times;
 
-	/* The ledger's gaps are told by the clock of the records, where it can be chosen. */
+	/* The ledger's gaps have times of the records' clock, which must be one we chose. */
 	if (!e || !broker_is_sampling(b) || !e->features.clockid)
 		return;
 	if (!t->changed_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who the children are. */
+/* The users that the children run as. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

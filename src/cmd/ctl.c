@@ -125,7 +125,7 @@ static int ask(const struct ctl_request *q, const char *command)
 		explain(q->path, r);
 		return r == -EACCES ? EXIT_CODE_NOT_PERMITTED : EXIT_CODE_FAILURE;
 	}
-	/* One that is refused is told so and cut off before it has asked. */
+	/* The daemon answers and disconnects a client that may not ask before it has asked. */
 	(void)dprintf(r, "%s\n", command);
 	in = fdopen(r, "re");
 	if (!in) {

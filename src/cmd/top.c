@@ -329,7 +329,8 @@ static int parse(struct top_run *t, int argc, char **argv)
 
 /* ---- The terminal ---- */
 
-/* What is told while curses has the terminal would spoil it: it is kept, and told at the end. */
+/* Messages would spoil the screen while curses has the terminal: they are kept and printed at the
+ * end. */
 static void hold_log(struct top_run *t)
 {
 	int fd = t->screen.batch || !isatty(STDERR_FILENO) ? -1 : memory_file_new("perfwalk-log");

@@ -115,8 +115,7 @@ void switches_stack(struct switches *s, const struct switch_out *o,
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
-/* Whether a block that was offered lasted beyond time_ns. All switches up to then have been given.
- * */
+/* Whether an offered block lasted beyond time_ns. All switches up to then have been given. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
 /* What the thread waits for now, as far as its stack is known; NULL: nothing, or nobody knows. */
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,
