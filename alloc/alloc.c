@@ -372,7 +372,7 @@ static void *leave_arena(const char *p, size_t n)
 	return copy;
 }
 
-/* One of which a picked block is the old or the new one. */
+/* A call whose old or new block is a picked one. */
 static inline void *realloc_told(void *p, size_t n, bool tracked, bool picked)
 {
 	uint64_t left = pause_picking();

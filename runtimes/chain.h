@@ -51,7 +51,7 @@ enum chain_result {
 	CHAIN_WHOLE,	 /* up to the thread's first frame */
 	CHAIN_CUT,	 /* the callers of the outermost one are left out: max is reached */
 	CHAIN_NO_THREAD, /* the interpreter does not know the thread, or runs nothing in it */
-	CHAIN_UNPROVEN,	 /* what is there is no chain of frames; those before it are given */
+	CHAIN_UNPROVEN,	 /* the bytes there form no chain of frames; the frames before are given */
 	CHAIN_SPENT,	 /* the budget of this walk; frames before are given */
 	CHAIN_N_RESULTS
 };

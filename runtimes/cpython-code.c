@@ -219,7 +219,7 @@ static bool find_line(struct cpython *p, const struct python_code *c, int32_t pl
 
 /* ---- Code objects ---- */
 
-/* What does not change while the object is the same one. */
+/* Facts that do not change while the object is the same one. */
 static uint64_t identify(const struct cpython *p, const uint8_t *head)
 {
 	uint64_t h =

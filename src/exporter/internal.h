@@ -201,8 +201,8 @@ enum verdict retry_verdict(CURLcode code, long status, bool too_large);
 uint64_t retry_delay_ns(unsigned int failures);
 /* 0 .. bound - 1, by chance. */
 uint64_t retry_random_below(uint64_t bound);
-/* A delay that a server has asked for, bounded, and a tenth more by chance: everyone was told the
- * same moment. */
+/* A delay that a server has asked for, bounded, and up to a tenth more at random: the server
+ * named the same moment to everyone. */
 uint64_t retry_spread(uint64_t ns);
 /* The value of a Retry-After header as a delay, bounded. False when it is none. */
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A payload that the server finds too large goes in halves, and these in halves again. The halves
- * take the place of the whole in the queue or among what waits on disk, so the single samples are
- * tried first, and a server that takes nothing at all is known after a few of them: a dozen
- * requests or two. What it finds too large is dropped at once from then on until it has taken
+ * A payload that is too large for the server is sent in halves, and these in halves again. The
+ * halves take the place of the whole in the queue or among what waits on disk, so the single
+ * samples are tried first, and a server that takes nothing at all is known after a few of them: a
+ * dozen requests or two. What it finds too large is dropped at once from then on until it has taken
  * something. (An exporter that is started again finds halves on disk in their order, behind what
  * was there before.)
  *
- * Who gave us the whole hears of it when both halves are settled.
+ * The sender of the whole gets its answer when both halves are settled.
  */
 #include <errno.h>
 #include <stdlib.h>

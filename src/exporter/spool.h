@@ -56,7 +56,7 @@ enum spool_loss {
 typedef void (*spool_lost_fn)(void *ctx, const struct spool_file *f, enum spool_loss why);
 
 /*
- * Takes over dir_fd, a directory that is ours alone; path is what the log calls it. Reads what an
+ * Takes over dir_fd, a directory that is ours alone; path: its name in the log. Reads what an
  * earlier process left there: half-written files are deleted, damaged ones set aside, and none of
  * that is an error. Nothing is given up for the limits before spool_trim(). 0 or -errno.
  */
@@ -73,8 +73,8 @@ const char *spool_destination(const struct spool *s, const struct spool_file *f)
 uint64_t spool_take_seq(struct spool *s);
 /*
  * Writes a payload down at its place, to be made safe by spool_commit(), at most SPOOL_BATCH at a
- * time; its file is busy until then. -EFBIG: beyond the limits by itself; another -errno: it cannot
- * be written, which the log is told of once until it can again.
+ * time; its file is busy until then. -EFBIG: beyond the limits by itself; another -errno: it
+ * cannot be written; this is logged once until a write succeeds again.
  */
 int spool_write(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
 		struct spool_file **ret);

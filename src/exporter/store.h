@@ -19,8 +19,8 @@ struct store_limits {
 	uint64_t max_age_ns; /* 0: any */
 };
 
-/* Takes over dir_fd, a directory that is ours alone; path is what the log calls it. Half-written
- * files of before are deleted. 0 or -errno. */
+/* Takes over dir_fd, a directory that is ours alone; path: its name in the log. Half-written
+ * files that are still there are deleted. 0 or -errno. */
 int store_open(struct store **ret, int dir_fd, const char *path, const struct store_limits *limits);
 struct store *store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
@@ -28,8 +28,8 @@ DEFINE_CLEANUP(struct store *, store_free)
 /*
  * Keeps the payload in fd (read from its start; it stays the caller's). One that is there already,
  * because it was handed over again, is not kept twice. When this returns 0 it is safe on disk and
- * the limits hold. -errno: it is not kept, which the log is told of once until it can be again,
- * and then with the number of samples.
+ * the limits hold. -errno: it is not kept; this is logged once, and again with the number of
+ * lost samples when a write succeeds.
  */
 int store_put(struct store *s, int fd, uint64_t n_samples);
 

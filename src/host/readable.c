@@ -46,7 +46,7 @@ static void add_range(struct readable *r, const struct host_maps_line *l)
 		*last = (struct readable_range){l->start, l->end};
 }
 
-/* Lines of text, of which the last may be cut off; how many bytes of it are left. */
+/* Adds the whole lines of text; returns how many bytes of a cut-off last line are left. */
 static size_t add_lines(struct readable *r, char *text, size_t n)
 {
 	char *line = text, *end = text + n, *newline;

@@ -346,7 +346,7 @@ static int begin_profile(struct otlp_file *o, const struct span *profile)
 	return r;
 }
 
-/* What is in use at one moment is no part of what is at another, as what is counted would be. */
+/* Memory in use at one moment and at another does not add up, unlike counts. */
 static int check_moment(struct otlp_file *o, uint64_t start_unix_ns)
 {
 	struct import *im = o->im;

@@ -291,7 +291,7 @@ struct sample_labels {
 	FILE *others; /* NULL: no other labels */
 	char *others_text;
 	size_t n_others;
-	FILE *said; /* the same of the process */
+	FILE *said; /* of the process */
 	char *said_text;
 	size_t n_said;
 };

@@ -34,7 +34,8 @@ int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size)
 	return 0;
 }
 
-/* In text of maps: whole lines of it. *left is what is left of it, and moved to its beginning. */
+/* Looks through the whole lines in a piece of maps. The *left bytes behind them are moved to its
+ * beginning. */
 static bool find_line(char *text, size_t n, bool (*wanted)(const char *line, size_t n, void *ctx),
 		      void *ctx, size_t *left)
 {

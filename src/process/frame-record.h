@@ -20,7 +20,7 @@ enum frame_record_result {
 	FRAME_RECORD_CUT,      /* its callers are left out: there is a limit */
 	FRAME_RECORD_NONE,     /* no frames of the interpreter in this thread */
 	FRAME_RECORD_LATE,     /* not read at the moment of the sample, or not at all */
-	FRAME_RECORD_UNPROVEN, /* what is there is no chain of frames */
+	FRAME_RECORD_UNPROVEN, /* the bytes there form no chain of frames */
 	FRAME_RECORD_N_RESULTS
 };
 

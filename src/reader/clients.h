@@ -32,10 +32,10 @@ void clients_remove(struct clients *c, uint32_t pid);
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
 /* A thread's number in its own pid namespace; 0: there is none. */
 void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list);
-/* All that was told through a teller before is to be told again. */
+/* A new teller knows nothing: everything is sent again. */
 void clients_forget_told(struct clients *c);
 
-/* What was sampled: a thread, its registers in any order, and the copy of its native stack from
+/* A sample: a thread, its registers in any order, and the copy of its native stack from
  * `start` on; n_stack 0: none. */
 struct client_sample {
 	uint32_t tid, n_registers;
@@ -45,10 +45,10 @@ struct client_sample {
 	uint64_t goroutine; /* what is in Go's register; it may be anything */
 };
 
-/* What the thread or its goroutine says now: fills ret, and its type, but for its key; n 0:
- * nothing. */
+/* Reads the context of the thread or of its goroutine now; fills ret and its type, but for its key.
+ * n 0: there is none. */
 void client_read_context(struct reader_client *client, const struct client_sample *sample,
 			 struct frame_record_context *ret);
-/* The thread's stack of frames now: fills ret but for its key, and tells its texts. */
+/* Reads the thread's stack of frames now; fills ret but for its key, and sends its texts. */
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret);

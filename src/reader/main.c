@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The role: it sleeps until its CPU is sampled. Then it runs at once, in front of the thread that
- * was sampled, which stands where it was: what it reads of that thread now is the state at the
- * sample. So all that is not needed for that is left to others: it walks no native stack, and takes
- * nothing out of the ring.
+ * The role: it sleeps until its CPU is sampled. Then it runs at once, before the sampled thread
+ * goes on, so it reads that thread's state at the sample. It leaves everything else to others:
+ * it does not walk native stacks, and takes nothing out of the ring.
  *
  * It must not cost the host more than it is worth: a share of the wall clock for its reads, and the
  * kernel ends it if it runs without a pause.
@@ -26,7 +25,7 @@
 #include "util/loop.h"
 #include "util/time-share.h"
 
-/* A thread that was sampled longer ago has gone on, or is about to. */
+/* A thread whose sample is older has gone on, or is about to. */
 #define MAX_AGE_NS (2 * NSEC_PER_MSEC)
 /* Of one CPU: of the reader's whole CPU time, which is looked at once in so many reads. */
 #define SHARE_PERCENT	   5
@@ -84,7 +83,7 @@ static bool may_read(struct reader_role *r)
 	return r->may_read;
 }
 
-/* What the sample itself has must be there to the end. */
+/* The sample must stay in the ring until the end. */
 static bool read_client(struct reader_role *r, struct reader_client *client, uint32_t tid)
 {
 	struct client_sample sample = {.tid = tid};
@@ -161,7 +160,7 @@ static void leave_profiler(struct reader_role *r)
 
 static void on_profiler(void *ctx, int fd, uint32_t events)
 {
-	/* It says nothing: it is gone. */
+	/* The profiler sends nothing here, so it has ended. */
 	leave_profiler(ctx);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The set-up of a reader, of which there is one for each CPU (its index). */
+/* The set-up of a reader. There is one for each CPU (its index). */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a reader tells the profiler, through a ring of frames; texts are told once each. */
+/* The messages of a reader to the profiler, through a ring of frames. Each text is sent once. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct teller;
 int teller_new(struct teller **ret);
 struct teller *teller_free(struct teller *t);
 
-/* The number of a text, which is told first if it is new; 0: it is empty, or there is no room. */
+/* The number of a text; a new text is sent first. 0: it is empty, or there is no room. */
 uint32_t teller_text(struct teller *t, const char *text);
 /* Before the texts of a stack: makes room for as many as it may have. */
 void teller_begin(struct teller *t);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The debug file has the addresses the kernel was linked for; the running one is moved as a whole
- * (KASLR). Its text begins at the lowest function of kallsyms. That the two are one kernel is said
- * by the build id; that the distance is right, by each function: it must begin at the same place in
- * both, else it gets no lines.
+ * (KASLR). Its text begins at the lowest function of kallsyms. The build id shows that the two
+ * are one kernel. Each function shows that the distance is right: it must begin at the same
+ * place in both, else it gets no lines.
  *
- * Modules get names alone: their debug files are relocatable, and where each section lies is told
- * by /sys/module to root only. What was loaded where another one has been shows by nothing, so
- * while names in modules and of BPF programs are given out, kallsyms is read again now and then.
+ * Modules get names alone: their debug files are relocatable, and only root can read in
+ * /sys/module where each section lies. Nothing shows that a module was loaded where another one
+ * has been, so kallsyms is read again now and then while names in modules and of BPF programs
+ * are used.
  */
 #include "src/symbolizer/kernel-names.h"
 

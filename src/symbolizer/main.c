@@ -2,9 +2,8 @@
 /*
  * The symbolizer: windows in, names found, and either OTLP payloads out (the daemon) or one profile
  * rendered at the end (a capture). It reads symbol tables that strangers wrote and may die of them;
- * the profiler keeps each window until it is told that the window is settled: its payloads are with
- * the exporter.
- * What becomes of a window is the matter of windows.c, the end of a capture of results.c.
+ * the profiler keeps each window until the symbolizer says that it is settled: the exporter has
+ * its payloads. windows.c handles a window, results.c the end of a capture.
  */
 #include "config.h"
 

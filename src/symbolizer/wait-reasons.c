@@ -244,7 +244,7 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 	at = profile_add_frame(p, p->frames.items[rows[n - 1]].module, reason);
 	if (at == PROFILE_NONE)
 		return stack;
-	/* What it waited for is told of locks alone. */
+	/* Only waits for locks name what they waited for. */
 	if (n > 1 && reason != PROFILE_MARKER_WAIT_LOCK && is_data(p, rows[n - 2]))
 		n--;
 	frames[n - 1] = at;
