@@ -32,7 +32,7 @@ static bool is_sampling_allocations(const struct broker *b)
 /* Programs that are worth a look, which the profiler takes then. */
 static bool is_likely(const struct broker *b, pid_t pid)
 {
-	static const char *const names[] = {"python3", "php", "ruby"};
+	static const char *const names[] = {"python", "uwsgi", "php", "ruby"};
 	char path[64], target[4096];
 	const char *name;
 	ssize_t n;
@@ -48,7 +48,7 @@ static bool is_likely(const struct broker *b, pid_t pid)
 		return true;
 	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
 		if (strncmp(name + 1, names[i], strlen(names[i])) == 0)
-			return true;
+			return strncmp(name + 1, "python2", strlen("python2")) != 0;
 	}
 	return false;
 }
