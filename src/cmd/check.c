@@ -487,7 +487,7 @@ static void say_interpreters(const struct check *c)
 	if (!all)
 		fix("run as root, or with CAP_SYS_PTRACE, to read other users' processes");
 	if (r < 0)
-		fix("run as root, or with CAP_SYS_NICE, or under ulimit -r 1 (LimitRTPRIO=1)");
+		fix(sample_priority_remedy());
 }
 
 static void say_event(const struct check *c)

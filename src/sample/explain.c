@@ -78,6 +78,19 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 	ret->seccomp_refusal = ret->seccomp > 0 ? filter_answer() : 0;
 }
 
+/* With the capability something else refuses it. */
+const char *sample_priority_remedy(void)
+{
+	struct sample_circumstances c;
+
+	sample_read_circumstances(&c);
+	return sample_has_capability(&c, SAMPLE_CAP_SYS_NICE)
+		       ? "this process has CAP_SYS_NICE, so its control group has no real-time "
+			 "budget (cpu.rt_runtime_us), or a seccomp filter or user namespace "
+			 "refuses it"
+		       : "run as root, or with CAP_SYS_NICE, or under ulimit -r 1 (LimitRTPRIO=1)";
+}
+
 /* The remedy for a process that is root already must be another one. */
 static const char *become_root(void)
 {

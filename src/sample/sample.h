@@ -200,6 +200,7 @@ enum {
 	SAMPLE_CAP_IPC_LOCK = 14,
 	SAMPLE_CAP_SYS_PTRACE = 19,
 	SAMPLE_CAP_SYS_ADMIN = 21,
+	SAMPLE_CAP_SYS_NICE = 23,
 	SAMPLE_CAP_SYSLOG = 34,
 	SAMPLE_CAP_PERFMON = 38,
 };
@@ -213,14 +214,16 @@ struct sample_circumstances {
 	int seccomp_refusal;   /* the errno with which a filter refuses every call; 0: none */
 };
 void sample_read_circumstances(struct sample_circumstances *ret);
+/* What to do if the kernel refuses this process a real-time priority; a literal. */
+const char *sample_priority_remedy(void);
 /*
  * Is /proc mounted? Nothing works without it: processes, mapped files and our own program are
  * there.
  */
 bool sample_has_proc(void);
 #define SAMPLE_NO_PROC                                                                             \
-	"/proc is not mounted, where processes and their files are found: mount -t proc proc "     \
-	"/proc"
+	"/proc is not mounted, and perfwalk finds processes and their files there: "               \
+	"mount -t proc proc /proc"
 /* Is this the host's pid namespace? In another one the samples of processes outside have no pid. */
 bool sample_sees_all_processes(void);
 
