@@ -126,7 +126,7 @@ static const struct config_key keys[] = {
 	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
 
 	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), "no", 0, 0, 0, false,
-	 "Also tell which locks threads wait for, below [wait: lock], and export the stacks of "
+	 "Also report which locks threads wait for, below [wait: lock], and export the stacks of "
 	 "those that release them, as profiles of the type lock_wakeups. It is one event more."},
 	{"off_cpu", "wall", CONFIG_BOOL, AT(off_cpu_wall), "no", 0, 0, 0, false,
 	 "Also export all time of threads, on a CPU, waiting for one and blocked, as profiles of "
@@ -135,7 +135,7 @@ static const struct config_key keys[] = {
 	{"off_cpu", "idle", CONFIG_BOOL, AT(off_cpu_idle), "no", 0, 0, 0, false,
 	 "Also export the time of idle threads, below [idle]: of those that wait for work in one "
 	 "place for more than 90% of the interval, and go on less than once a second. Otherwise "
-	 "only its sum is told (perfwalk.threads_idle_us)."},
+	 "only its sum is reported (perfwalk.threads_idle_us)."},
 
 	{"alloc", "enabled", CONFIG_BOOL, AT(alloc), "no", 0, 0, 0, false,
 	 "Also export what programs allocate, and what they have in use, as profiles of the types "
@@ -309,8 +309,8 @@ static const struct config_key keys[] = {
 	 "Without it all are allowed."},
 	{"attributes", "deny", CONFIG_GLOBS, AT(attributes_deny),
 	 "process.command*, process.environment_variable.*", 0, 0, 0, false,
-	 "Attributes to leave out, also of those allowed. By default command lines are, which some "
-	 "SDKs publish, and which may hold secrets."},
+	 "Attributes to leave out, even if they are allowed. The default leaves out command lines, "
+	 "because some SDKs publish them, and they may hold secrets."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe level of messages to write."},
