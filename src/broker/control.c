@@ -124,7 +124,7 @@ static void answer(struct control *c, struct client *client, const char *text, s
 	if ((n && send(client->fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n) ||
 	    send(client->fd, last, (size_t)m < sizeof(last) ? (size_t)m : sizeof(last) - 1,
 		 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("a client of the control socket does not read");
+		log_debug("a client of the control socket does not read its answer");
 	end_client(c, client);
 }
 

@@ -120,7 +120,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	if (s->exe_fd < 0) {
 		r = -errno;
-		log_error("/proc/self/exe, of which the children are made, cannot be opened: %s",
+		log_error("/proc/self/exe cannot be opened, and the children are made of it: %s",
 			  strerror(-r));
 		return r;
 	}

@@ -122,14 +122,14 @@ static void tell(struct broker *b, uint64_t per_second)
 
 	b->budget.reduced = (b->budget.reduced & ~REDUCED_SWITCHES_BITS) | bits << REDUCED_SWITCHES;
 	if (bits << REDUCED_SWITCHES > before)
-		log_warning("quality goes down: off-CPU time is taken 1/%u of the time, for there "
-			    "are %llu context switches a second (half of [limits] cpu, %.4g%%, is "
-			    "for them)",
+		log_warning("quality goes down: off-CPU time is measured 1/%u of the time: there "
+			    "are %llu context switches a second, which may cost half of [limits] "
+			    "cpu (%.4g%%)",
 			    bits + 1, (unsigned long long)per_second,
 			    b->options.config->cpu_ppm / 1e4);
 	else
-		log_info("quality goes up: off-CPU time is taken %s%u of the time again, of %llu "
-			 "context switches a second",
+		log_info("quality goes up: off-CPU time is measured %s%u of the time again, at "
+			 "%llu context switches a second",
 			 bits ? "1/" : "", bits + 1, (unsigned long long)per_second);
 	broker_tell_symbolizer_config(b);
 }

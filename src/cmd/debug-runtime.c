@@ -134,7 +134,7 @@ int debug_runtime(struct view *v, const char *text)
 
 	if (text_parse_u64(text, 1, INT32_MAX, &number) < 0) {
 		(void)options_refuse(v->command,
-				     "expected the number of a process: %s; see perfwalk debug "
+				     "expected a process id: %s; see perfwalk debug "
 				     "--help",
 				     text);
 		return EXIT_CODE_USAGE;

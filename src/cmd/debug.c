@@ -79,7 +79,7 @@ static const struct {
 } things[] = {
 	{VIEW_DEBUG_FUNCTION, "function needs a program or library, and a function", NULL},
 	{VIEW_DEBUG_MARKER, "marker needs a program or library", NULL},
-	{VIEW_DEBUG_RUNTIME, "runtime needs the number of a process", NULL},
+	{VIEW_DEBUG_RUNTIME, "runtime needs a process id", NULL},
 	{VIEW_DEBUG_SAMPLE, "sample needs a file of recorded samples",
 	 "expected the number of a sample, at least 0"},
 	{VIEW_DEBUG_UNWIND, "unwind needs a program or library",

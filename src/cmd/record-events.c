@@ -276,8 +276,8 @@ static int check_if_twice(const struct record_options *o, uint32_t i)
 						"the event is given twice");
 		if (strcmp(other->event.name, e->event.name) == 0)
 			return options_complain(o->command, "-e", e->event.name,
-						"two events are called so: give one another name "
-						"by EVENT/name=TEXT/");
+						"two events have this name: give one of them "
+						"another by EVENT/name=TEXT/");
 	}
 	return 0;
 }
@@ -322,7 +322,7 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 		return options_refuse(o->command,
 				      o->n_events > 1
 					      ? "-c of a clock is in nanoseconds, at least 100000; "
-						"for one of the others write EVENT/period=COUNT/"
+						"for another event write EVENT/period=COUNT/"
 					      : "-c of a clock is in nanoseconds, at least 100000");
 	if (!e->period && !e->rate_hz)
 		e->period = sample_event_period(&e->event, false);

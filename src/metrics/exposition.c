@@ -176,9 +176,10 @@ static void print_interpreters(const struct statistics *s, FILE *out)
 	put_counter(out, "interpreter_stacks_total", "Samples of processes with an interpreter.",
 		    r->reads);
 	put_counter(out, "interpreter_stacks_late_total",
-		    "Of these, not read in time, or not at all.", r->late);
+		    "Of these, samples whose stack was not read in time, or not at all.", r->late);
 	put_counter(out, "interpreter_stacks_unproven_total",
-		    "Of these, in which the interpreter's frames were no chain.", r->unproven);
+		    "Of these, samples in which the interpreter's frames formed no chain.",
+		    r->unproven);
 }
 
 static void print_windows(const struct statistics *s, FILE *out)
@@ -220,7 +221,8 @@ static void print_budget(const struct statistics *s, FILE *out)
 	begin(out, "cpu_usage_ratio", "gauge",
 	      "CPU time of all processes of perfwalk as a part of all CPUs, in the last window.");
 	(void)fprintf(out, "perfwalk_cpu_usage_ratio %.6f\n", s->cpu_used_ppm / 1e6);
-	begin(out, "cpu_limit_ratio", "gauge", "The limit of it, [limits] cpu; 1: none.");
+	begin(out, "cpu_limit_ratio", "gauge",
+	      "Its limit, [limits] cpu, as a part of all CPUs; 1: no limit.");
 	(void)fprintf(out, "perfwalk_cpu_limit_ratio %.6f\n", s->cpu_limit_ppm / 1e6);
 	begin(out, "reduced", "gauge", "1 for each reduction of quality to stay within the limit.");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -234,7 +236,7 @@ static void print_state(const struct statistics *s, FILE *out)
 	begin(out, "start_time_seconds", "gauge", "When the daemon was started, in Unix time.");
 	(void)fprintf(out, "perfwalk_start_time_seconds %.3f\n", (double)s->start_unix_ns / 1e9);
 	put_gauge(out, "cpus", "CPUs that are sampled.", s->n_cpus);
-	put_gauge(out, "sample_rate_hertz", "Samples a second asked for on each busy CPU.",
+	put_gauge(out, "sample_rate_hertz", "Requested samples a second on each busy CPU.",
 		  s->rate_hz);
 	put_gauge(out, "stack_size_bytes", "Bytes of the user stack copied with each sample.",
 		  s->stack_bytes);

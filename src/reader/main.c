@@ -179,7 +179,7 @@ static void join_profiler(struct reader_role *r, int owned_fd)
 	(void)close_fd(ring);
 	if (e == 0)
 		return;
-	log_warning("no frames can be handed over: %s", strerror(-e));
+	log_warning("frames cannot be passed to the profiler: %s", strerror(-e));
 	leave_profiler(r);
 }
 

@@ -403,7 +403,7 @@ void uprobe_explain(const struct sample_uprobe *u, int error, char *buf, size_t 
 	else
 		snprintf(buf, size,
 			 "the kernel sets no probe at %#" PRIx64
-			 " of %s (%s): it is no instruction that can be probed, or the "
+			 " of %s (%s): the instruction there cannot be probed, or the "
 			 "filesystem does not allow it",
 			 u->sites[0].offset, u->path, strerror(-error));
 }
