@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Beyond the budget the names of a process go, to be read again from its file. First those of
- * processes that no window speaks of any more. Of those in this window the one that was named last
- * goes: it is asked about again in the next one, the others may be in this.
+ * The names of a process go when no window has spoken of it for long: most of these have ended.
+ * Beyond the budget more go, to be read again from the file. First those of processes that this
+ * window does not speak of. Of those in this window the one that was named last goes: it is asked
+ * about again in the next one, the others may be in this.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -117,12 +118,24 @@ void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 		p->identities[source].size = FILE_GROWS;
 }
 
+static void forget_names(struct process_code *p)
+{
+	p->dump = jitdump_free(p->dump);
+	p->map = perf_map_free(p->map);
+	p->dump_read_ns = 0;
+	p->map_read = false;
+}
+
 void code_names_refresh(struct code_names *c)
 {
 	c->window++;
 	for (uint32_t i = 0; i < c->n; i++) {
-		c->processes[i].dump_read_ns = 0;
-		c->processes[i].map_read = false;
+		struct process_code *p = &c->processes[i];
+
+		p->dump_read_ns = 0;
+		p->map_read = false;
+		if (p->window + CODE_NAMES_KEPT < c->window)
+			forget_names(p);
 	}
 }
 
@@ -245,14 +258,6 @@ static struct process_code *find_coldest(struct code_names *c)
 			coldest = p;
 	}
 	return n > 1 ? coldest : NULL;
-}
-
-static void forget_names(struct process_code *p)
-{
-	p->dump = jitdump_free(p->dump);
-	p->map = perf_map_free(p->map);
-	p->dump_read_ns = 0;
-	p->map_read = false;
 }
 
 void code_names_trim(struct code_names *c, uint64_t max_bytes)

@@ -21,7 +21,9 @@ struct code_names *code_names_free(struct code_names *c);
 /* Takes fd, in place of one that was there. */
 void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
-/* The next lookups read what the files have got in the meantime. */
+/* A new window: the next lookups read what the files have got in the meantime. Names of processes
+ * that nobody asked about in so many windows are forgotten. */
+#define CODE_NAMES_KEPT 30
 void code_names_refresh(struct code_names *c);
 /* The process has a file with times in it. */
 bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t start_time_unix_ns);

@@ -119,6 +119,27 @@ static void test_budget(void)
 	CHECK_INT(look_up(c, 1, 2, "map_2", both), ==, both);
 }
 
+/* What ended takes no memory for ever; what only sleeps is read again. */
+static void test_not_asked_about(void)
+{
+	_cleanup_(code_names_freep) struct code_names *c = NULL;
+	uint64_t one, both;
+
+	CHECK_INT(code_names_new(&c, &role, &limits), ==, 0);
+	(void)add_map(c, 1, 2000);
+	(void)add_map(c, 2, 4000);
+	code_names_refresh(c);
+	one = look_up(c, 1, 7, "map_7", UINT64_MAX);
+	both = look_up(c, 2, 7, "map_7", UINT64_MAX);
+	for (int i = 0; i < CODE_NAMES_KEPT; i++) {
+		code_names_refresh(c);
+		CHECK_INT(look_up(c, 1, 7, "map_7", UINT64_MAX), ==, both);
+	}
+	code_names_refresh(c);
+	CHECK_INT(look_up(c, 1, 7, "map_7", UINT64_MAX), ==, one);
+	CHECK_INT(look_up(c, 2, 9, "map_9", UINT64_MAX), ==, both);
+}
+
 /* A jitdump file is read again from its start. */
 static void test_budget_of_dumps(void)
 {
@@ -178,6 +199,7 @@ int main(void)
 {
 	RUN(test_both_kinds);
 	RUN(test_budget);
+	RUN(test_not_asked_about);
 	RUN(test_budget_of_dumps);
 	RUN(test_blame);
 	return 0;
