@@ -100,6 +100,7 @@ SYSTEM_TESTS="
 	offcpu         90  beside
 	locks          60  beside
 	wall           60  beside
+	runtime_waits  60  beside
 	uprobes        90  beside
 	allocations    90  beside
 	allocators     90  beside

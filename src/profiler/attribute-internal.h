@@ -107,8 +107,8 @@ struct attribution {
 	/* Of walked, which are in frames behind the kernel's; and their stack pointers apart. */
 	uint32_t n_walked;
 	uint64_t *sps;
-	/* Of attribution_walk_to_keep(): the same as addresses and numbers of runtimes' frames, one
-	 * for each row of frames. */
+	/* Of attribution_walk_to_keep(): addresses, and numbers of runtimes' frames, each for a
+	 * row of frames. */
 	uint64_t *kept;
 	uint32_t n_kept;
 	bool keeping;
