@@ -9,6 +9,9 @@
  */
 #define BLOCKS_GRANT 50
 #define BLOCKS_STACK (16u << 10)
+/* Where nobody knows the places of switches, a stack is that of one block alone. Half of these are
+ * switches of the idle task. */
+#define PLAIN_GRANT 1000
 /*
  * Of tasks, each block: the kernel adapts the distance of samples to a rate only while a task runs,
  * and gives it on to new threads. One that began in a burst and then sleeps for the most part would
@@ -16,8 +19,8 @@
  */
 #define TASK_BLOCKS_STACK (8u << 10)
 
-int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, char *error,
-		   size_t n_error)
+int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, bool plain,
+		   char *error, size_t n_error)
 {
 	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
 				      .period = 1,
@@ -26,11 +29,15 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);
 
-	if (of_tasks && (r < 0 || sample_event_try(&blocks.event) < 0))
+	if (plain && (r < 0 || (of_tasks && sample_event_try(&blocks.event) < 0)))
 		r = sample_find_plain_switches(&blocks.event, &blocks.switch_fields, error,
 					       n_error);
 	if (r < 0)
 		return r;
+	if (blocks.switch_fields.plain && !of_tasks) {
+		blocks.budget = PLAIN_GRANT;
+		blocks.stack_bytes = TASK_BLOCKS_STACK;
+	}
 	switches.event = blocks.event;
 	switches.switch_fields = blocks.switch_fields;
 	(void)snprintf(blocks.event.name, sizeof(blocks.event.name), "off_cpu");

@@ -10,9 +10,9 @@
 #define OFF_CPU_N_EVENTS   2
 #define OFF_CPU_MAX_EVENTS 3 /* with wake-ups */
 
-/* of_tasks: not of whole CPUs. Without ring sizes: the config's hold. 0; -ENOENT with what is
- * missing, and what to do, in error. */
-int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, char *error,
-		   size_t n_error);
+/* of_tasks: not of whole CPUs. plain: also where there are no tracepoints. Without ring sizes: the
+ * config's hold. 0; -ENOENT with what is missing, and what to do, in error. */
+int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, bool plain,
+		   char *error, size_t n_error);
 /* The same of wake-ups, which stand before the last of the others. */
 int off_cpu_wakeups(struct broker_event *ret, bool of_tasks, char *error, size_t n_error);

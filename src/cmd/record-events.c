@@ -432,6 +432,22 @@ static int add_wakeups(struct record_options *o, struct broker_event *events, bo
 	return 0;
 }
 
+/* The kernel writes samples of a wrong size of two software events that are one (Linux 6.18). */
+static int check_if_plain(const struct record_options *o, const struct broker_event *blocks)
+{
+	for (uint32_t i = 0; i < o->n_events && blocks->switch_fields.plain; i++) {
+		struct sample_event named = o->events[i].event;
+
+		if (sample_event_equal(&named, &blocks->event))
+			return options_complain(
+				o->command, "-e", named.name,
+				"without tracefs --off-cpu samples this event itself, and the "
+				"kernel damages samples of two of them: mount -t tracefs none "
+				"/sys/kernel/tracing, or leave one out");
+	}
+	return 0;
+}
+
 int record_add_off_cpu(struct record_options *o, bool of_tasks)
 {
 	struct broker_event *events = &o->events[o->n_events];
@@ -440,9 +456,12 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 
 	if (r < 0)
 		return r;
-	r = off_cpu_events(events, of_tasks, error, sizeof(error));
+	r = off_cpu_events(events, of_tasks, true, error, sizeof(error));
 	if (r < 0)
 		return options_complain(o->command, "--off-cpu", "sched:sched_switch", error);
+	r = check_if_plain(o, &events[0]);
+	if (r < 0)
+		return r;
 	record_say_if_plain(&events[0]);
 	if (o->stack_bytes)
 		events[0].stack_bytes = (uint32_t)o->stack_bytes;

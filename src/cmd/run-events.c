@@ -153,7 +153,7 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 		return refuse_off_cpu(r, "too many events: it goes with three [event:NAME] "
 					 "sections at most, one of them memory_growth; with locks "
 					 "with two");
-	if (off_cpu_events(events, false, error, sizeof(error)) < 0)
+	if (off_cpu_events(events, false, false, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
 	events[0].wall = c->off_cpu_wall;
 	r->n += OFF_CPU_N_EVENTS;

@@ -27,6 +27,7 @@
 
 #define MIN_FUTEX 4096
 #define MAX_SPOTS 256
+#define MAX_ENDED 8192
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
@@ -53,6 +54,8 @@ struct off_cpu {
 	uint8_t *late_bytes;
 	/* Plain switches: the last place that was sampled on a CPU, by its number. */
 	struct switch_out spots[MAX_SPOTS];
+	/* Plain switches of whole CPUs: threads that told of their end, by their number. */
+	uint32_t ended[MAX_ENDED];
 };
 
 /* ---- Samples of the window ---- */
@@ -265,7 +268,9 @@ static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 		.time_ns = r->time_ns,
 		.sp = sw->sp,
 		.ip = sw->ip,
-		.id = o->a->setup->of_tasks ? r->tid : sw->prev_id,
+		.id = o->a->setup->of_tasks || o->events[o->blocks].options.switch_fields.plain
+			      ? r->tid
+			      : sw->prev_id,
 		.pid = r->pid,
 		.tid = r->tid,
 		.cpu = r->cpu,
@@ -334,11 +339,29 @@ static void on_switch(struct off_cpu *o, const struct record *r, const struct sa
 		switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
 }
 
+/* The last switches of a thread come behind its end: it does not wait for anything. */
+static bool has_ended(const struct off_cpu *o, const struct record *r)
+{
+	return o->ended[r->tid % MAX_ENDED] == r->tid;
+}
+
+static void note_end(struct off_cpu *o, uint32_t tid, bool ended)
+{
+	uint32_t *place = &o->ended[tid % MAX_ENDED];
+
+	if (ended)
+		*place = tid;
+	else if (*place == tid)
+		*place = 0;
+}
+
 /* A plain switch: a sample before it may have said where. */
 static void on_switch_out(struct off_cpu *o, const struct record *r)
 {
 	struct switch_out *spot = &o->spots[r->cpu % MAX_SPOTS], out = *spot;
 
+	if (has_ended(o, r))
+		return;
 	if (out.pid != r->pid || out.tid != r->tid)
 		out = (struct switch_out){
 			.id = r->tid, .pid = r->pid, .tid = r->tid, .cpu = r->cpu};
@@ -408,7 +431,11 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		if (!r->from_sideband && r->index == o->all)
 			switches_lost(o->switches, r->cpu, r->time_ns);
 		break;
+	case RECORD_FORK:
+		note_end(o, r->tid, false);
+		break;
 	case RECORD_EXIT:
+		note_end(o, r->tid, true);
 		switches_end(o->switches, r->tid);
 		break;
 	case RECORD_COMM:

@@ -352,6 +352,7 @@ static bool read_event(const struct record_layout *l, struct cursor *c,
 		r->cgroup.path = cursor_string(c);
 		return true;
 	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
 		if (!(h->misc & PERF_RECORD_MISC_SWITCH_OUT)) {
 			r->type = RECORD_SWITCH_IN;
 			return true;

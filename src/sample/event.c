@@ -85,7 +85,7 @@ static void switches_attr(const struct sample_options *o, const struct sample_fe
 	ret->inherit = pid != -1 && !o->this_thread;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_period = 1;
-	ret->context_switch = pid != -1;
+	ret->context_switch = pid != -1 || o->switch_fields.plain;
 	if (o->switch_fields.plain) {
 		ret->config = PERF_COUNT_SW_DUMMY;
 		return;

@@ -108,8 +108,8 @@ static inline bool sample_use_is_switches(enum sample_use use)
 struct sample_switch_fields {
 	struct tracepoint_field prev_pid, prev_state, next_pid;
 	struct tracepoint_field woken; /* of sched:sched_waking */
-	/* There is no tracepoint: SWITCHES are the records of switches that every user may have of
-	 * own tasks, and BLOCKS is the software event context-switches. */
+	/* There is no tracepoint: SWITCHES are the records of switches, which every user may have
+	 * of own tasks, and BLOCKS is the software event context-switches. */
 	bool plain;
 };
 /* Finds the event of both uses and its fields. 0; -ENOENT: this kernel has none, or tracefs is not
@@ -118,8 +118,8 @@ int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *
 			 char *error, size_t n_error);
 
 /*
- * Of tasks, without tracefs, from Linux 4.17 on (-ENOENT before): the record of a switch says that
- * a thread stops, and whether it could go on. Where it stops only a sample says, and these are of
+ * Without tracefs, from Linux 4.17 on (-ENOENT before): the record of a switch says that a thread
+ * stops, and whether it could go on. Where it stops only a sample says, and these are of
  * the kernel: without the right to sample it there are none.
  */
 int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
@@ -311,7 +311,7 @@ enum record_type {
 		      * merger_read_lost()
 		      */
 	RECORD_THROTTLE,  /* the kernel paused this event; throttle_end: it resumed it */
-	RECORD_SWITCH_IN, /* of a task that is sampled alone: it runs again */
+	RECORD_SWITCH_IN, /* of a task that is sampled alone, or plain: it runs again */
 	/* The same: it stops; preempted: it could go on. Only of plain switches. */
 	RECORD_SWITCH_OUT,
 	RECORD_BAD, /* contradicts itself; skipped */
