@@ -65,6 +65,13 @@ bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)
 	return thread && thread % 8 == 0 && memory_read(m, thread + GLIBC_TID, ret, sizeof(*ret));
 }
 
+uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
+{
+	return 0;
+}
+
+const bool arch_has_ruby = false;
+
 /* adrp x0, page; ldr x0, [x0, offset]; ret */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 {

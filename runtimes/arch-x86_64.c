@@ -252,6 +252,26 @@ uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 	return function + (uint64_t)(c - code) + 7 + (uint64_t)(int64_t)distance;
 }
 
+/* mov r64, [rip + disp32] */
+uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
+{
+	uint8_t code[160];
+	int32_t distance;
+
+	if (!function || !memory_read(m, function, code, sizeof(code)))
+		return 0;
+	for (size_t at = 0; at + 7 <= sizeof(code); at++) {
+		if ((code[at] & 0xfb) != 0x48 || code[at + 1] != 0x8b ||
+		    (code[at + 2] & 0xc7) != 0x05 || i-- > 0)
+			continue;
+		memcpy(&distance, code + at + 3, sizeof(distance));
+		return function + at + 7 + (uint64_t)(int64_t)distance;
+	}
+	return 0;
+}
+
+const bool arch_has_ruby = true;
+
 /* jmp rel32; jcc rel32 */
 bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 {

@@ -35,6 +35,12 @@ bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret);
 /* The address of the variable that a function does nothing but return; 0: it does something else.
  */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function);
+/* The address of the i-th variable of 8 bytes that the beginning of a function loads, as far as its
+ * bytes tell: those in the middle of an instruction may look like one. 0: there are not that many.
+ */
+uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i);
+/* Whether the size of libc's locks, which Ruby's structs hold, is known here. */
+extern const bool arch_has_ruby;
 /* What the loader writes for a variable of each thread. */
 enum arch_thread_relocation {
 	ARCH_THREAD_NONE,

@@ -253,15 +253,10 @@ bool cpython_eval_range(const struct cpython *p, size_t i, uint64_t *ret_start, 
 
 void cpython_explain(const struct cpython *p, FILE *out)
 {
-	uint64_t start, end;
-
 	(void)fprintf(out, "CPython %s%s\n", p->release,
 		      cpython_is_tried(p) ? "" : " (untested version)");
 	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
-	for (size_t i = 0; cpython_eval_range(p, i, &start, &end); i++)
-		(void)fprintf(out,
-			      "evaluation of frames at its image + %#" PRIx64 "-%#" PRIx64 "\n",
-			      start - p->image.base, end - p->image.base);
+	eval_code_explain(&p->eval, &p->image, out);
 	(void)fprintf(out, "%s:\n",
 		      p->tables.published ? "from what the interpreter publishes in _PyRuntime"
 					  : "from the table for this minor version");

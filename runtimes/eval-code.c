@@ -4,6 +4,7 @@
  * Such a part has no symbol where these were stripped, but call frame information of its own, and
  * is jumped into: several jumps into the middle of a function are not made from any other.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "runtimes/arch.h"
@@ -76,4 +77,12 @@ void eval_code_find(struct eval_code *ret, const struct image *image, uint64_t s
 	code = start && n <= MAX_CODE ? malloc(n + 1) : NULL;
 	if (code && memory_read(image->memory, start, code, n))
 		find_parts(ret, image, code, n);
+}
+
+void eval_code_explain(const struct eval_code *e, const struct image *image, FILE *out)
+{
+	for (uint32_t i = 0; i < e->n; i++)
+		(void)fprintf(out,
+			      "evaluation of frames at its image + %#" PRIx64 "-%#" PRIx64 "\n",
+			      e->ranges[i][0] - image->base, e->ranges[i][1] - image->base);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Where the code of an interpreter's evaluation function is. */
+#include <stdio.h>
+
 #include "runtimes/image.h"
 
 enum { EVAL_MAX_RANGES = 4 };
@@ -13,6 +15,9 @@ struct eval_code {
 
 /* Of a function at these addresses; start 0: there is none. */
 void eval_code_find(struct eval_code *ret, const struct image *image, uint64_t start, uint64_t end);
+
+/* Where they are in the image, for people. */
+void eval_code_explain(const struct eval_code *e, const struct image *image, FILE *out);
 
 /* Range i; false: there are not that many. */
 static inline bool eval_code_range(const struct eval_code *e, size_t i, uint64_t *ret_start,

@@ -30,6 +30,23 @@ static inline uint64_t memory_u64(struct memory *m, uint64_t address)
 	return v;
 }
 
+/* Words of what was read, n bytes behind its beginning. */
+static inline uint64_t memory_u64_of(const uint8_t *bytes, int32_t n)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + n, sizeof(v));
+	return v;
+}
+
+static inline uint32_t memory_u32_of(const uint8_t *bytes, int32_t n)
+{
+	uint32_t v;
+
+	memcpy(&v, bytes + n, sizeof(v));
+	return v;
+}
+
 /* The text at address up to its 0, cut to fit, as a string; false: it cannot be read. */
 bool memory_text(struct memory *m, uint64_t address, char *ret, size_t size);
 

@@ -48,9 +48,9 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 	if (s->at != at || s->walk != p->walk) {
 		if (!memory_read(&p->memory, at, head, sizeof(head)))
 			return false;
-		now.hash = php_u64(head, p->tables.value[PHP_STRING_HASH]);
-		now.length = php_u64(head, p->tables.value[PHP_STRING_LENGTH]);
-		now.first = php_u64(head, p->tables.value[PHP_STRING_BYTES]);
+		now.hash = memory_u64_of(head, p->tables.value[PHP_STRING_HASH]);
+		now.length = memory_u64_of(head, p->tables.value[PHP_STRING_LENGTH]);
+		now.first = memory_u64_of(head, p->tables.value[PHP_STRING_BYTES]);
 		now.text = s->text;
 		if (now.length > MAX_STRING ||
 		    ((s->at != at || s->hash != now.hash || s->length != now.length ||
@@ -67,7 +67,7 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 
 static uint64_t field(const struct php *p, const uint8_t *head, enum php_value v)
 {
-	return php_u64(head, p->tables.value[v]);
+	return memory_u64_of(head, p->tables.value[v]);
 }
 
 /* The name of the class at that address. */
@@ -94,8 +94,8 @@ static strid put_name(struct php *p, strid class, strid name)
 static bool read_code(struct php *p, const uint8_t *head, struct php_function *ret)
 {
 	ret->opcodes = field(p, head, PHP_FUNCTION_OPCODES);
-	ret->n_opcodes = php_u32(head, p->tables.value[PHP_FUNCTION_N_OPCODES]);
-	ret->start_line = php_u32(head, p->tables.value[PHP_FUNCTION_FIRST_LINE]);
+	ret->n_opcodes = memory_u32_of(head, p->tables.value[PHP_FUNCTION_N_OPCODES]);
+	ret->start_line = memory_u32_of(head, p->tables.value[PHP_FUNCTION_FIRST_LINE]);
 	return ret->opcodes != 0 && ret->opcodes % 8 == 0 && ret->n_opcodes <= MAX_OPCODES &&
 	       ret->start_line <= INT32_MAX &&
 	       find_string(p, field(p, head, PHP_FUNCTION_FILE), true, &ret->file);
@@ -155,8 +155,8 @@ bool php_find_line(struct php *p, const struct php_function *f, uint64_t at, str
 		*l = (struct php_line){
 			.at = at,
 			.identity = f->identity,
-			.line = php_u32(bytes, p->tables.value[PHP_OPCODE_LINE]),
-			.kind = php_u32(bytes, p->tables.value[PHP_OPCODE_KIND]),
+			.line = memory_u32_of(bytes, p->tables.value[PHP_OPCODE_LINE]),
+			.kind = memory_u32_of(bytes, p->tables.value[PHP_OPCODE_KIND]),
 			.opcode = bytes[p->tables.value[PHP_OPCODE_NUMBER]],
 		};
 		if (l->line > INT32_MAX)

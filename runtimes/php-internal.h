@@ -66,22 +66,6 @@ struct php {
 	struct php_stats stats;
 };
 
-static inline uint64_t php_u64(const uint8_t *bytes, int32_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, bytes + at, sizeof(v));
-	return v;
-}
-
-static inline uint32_t php_u32(const uint8_t *bytes, int32_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, bytes + at, sizeof(v));
-	return v;
-}
-
 /* php-function.c. The function at that address, proven in this walk; NULL: there is none. It is
  * valid until the next call. */
 const struct php_function *php_find_function(struct php *p, uint64_t at);

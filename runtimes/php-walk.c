@@ -64,12 +64,12 @@ static bool read_frame(struct php *p, uint64_t at, struct php_frame *ret)
 		return false;
 	*ret = (struct php_frame){
 		.at = at,
-		.place = php_u64(bytes, v[PHP_FRAME_PLACE]),
-		.return_value = php_u64(bytes, v[PHP_FRAME_RETURN_VALUE]),
-		.function = php_u64(bytes, v[PHP_FRAME_FUNCTION]),
-		.this_value = php_u64(bytes, v[PHP_FRAME_THIS]),
-		.previous = php_u64(bytes, v[PHP_FRAME_PREVIOUS]),
-		.info = php_u32(bytes, v[PHP_FRAME_INFO]),
+		.place = memory_u64_of(bytes, v[PHP_FRAME_PLACE]),
+		.return_value = memory_u64_of(bytes, v[PHP_FRAME_RETURN_VALUE]),
+		.function = memory_u64_of(bytes, v[PHP_FRAME_FUNCTION]),
+		.this_value = memory_u64_of(bytes, v[PHP_FRAME_THIS]),
+		.previous = memory_u64_of(bytes, v[PHP_FRAME_PREVIOUS]),
+		.info = memory_u32_of(bytes, v[PHP_FRAME_INFO]),
 	};
 	return true;
 }

@@ -170,14 +170,9 @@ bool php_eval_range(const struct php *p, size_t i, uint64_t *ret_start, uint64_t
 
 void php_explain(const struct php *p, FILE *out)
 {
-	uint64_t start, end;
-
 	(void)fprintf(out, "PHP %s%s\n", p->release, php_is_tried(p) ? "" : " (untested version)");
 	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
-	for (size_t i = 0; php_eval_range(p, i, &start, &end); i++)
-		(void)fprintf(out,
-			      "evaluation of frames at its image + %#" PRIx64 "-%#" PRIx64 "\n",
-			      start - p->image.base, end - p->image.base);
+	eval_code_explain(&p->eval, &p->image, out);
 	(void)fprintf(out, "from the table for this minor version:\n");
 	for (unsigned int i = 0; i < PHP_N_VALUES; i++)
 		(void)fprintf(out, "  %-34s %d\n", php_value_name(i), p->tables.value[i]);
