@@ -37,6 +37,15 @@ RUNTIMES_SOURCES = \
 	runtimes/php-walk.c \
 	runtimes/php.c \
 	runtimes/php.h \
+	runtimes/ruby-code.c \
+	runtimes/ruby-internal.h \
+	runtimes/ruby-object.c \
+	runtimes/ruby-tables.c \
+	runtimes/ruby-tables.h \
+	runtimes/ruby-thread.c \
+	runtimes/ruby-walk.c \
+	runtimes/ruby.c \
+	runtimes/ruby.h \
 	runtimes/stack.h \
 	runtimes/stepper.c \
 	runtimes/stepper.h \

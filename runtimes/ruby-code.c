@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Instruction sequences are freed and moved as other objects are: what is remembered of one is
+ * compared with all that its names came from before it is used, once in each walk.
+ */
+#include "runtimes/ruby-internal.h"
+
+enum {
+	SEQUENCE = 7, /* that kind of an internal object */
+	MAX_ENCODED = 1 << 24,
+	WORD = 8,
+	/* The index from places to rows of lines: ranks of 7 bits for the first places, nine in a
+	 * word, then blocks of bits. */
+	N_AT_ONCE = 54,
+	N_IN_WORD = 9,
+	RANK_BITS = 7,
+	BLOCK_BYTES = 80,
+	BLOCK_BITS = 512,
+	BLOCK_RANKS = 8, /* offsets in a block */
+	BLOCK_WORDS = 16,
+};
+
+/* ---- Lines ---- */
+
+/* The number of the row, from 1 on; 0: not known. */
+static uint32_t find_row(struct ruby *p, uint64_t index, uint32_t place)
+{
+	uint8_t block[BLOCK_BYTES];
+	uint32_t bit, word, row;
+
+	if (place < N_AT_ONCE)
+		return memory_u64(&p->memory, index + place / N_IN_WORD * WORD) >>
+			       (place % N_IN_WORD * RANK_BITS) &
+		       ((1 << RANK_BITS) - 1);
+	place -= N_AT_ONCE;
+	if (!memory_read(&p->memory,
+			 index + N_AT_ONCE / N_IN_WORD * WORD +
+				 (uint64_t)(place / BLOCK_BITS) * BLOCK_BYTES,
+			 block, sizeof(block)))
+		return 0;
+	bit = place % BLOCK_BITS;
+	word = bit / 64;
+	row = memory_u32_of(block, 0);
+	if (word > 0)
+		row += memory_u64_of(block, BLOCK_RANKS) >> ((word - 1) * 9) & 0x1ff;
+	return row + (uint32_t)__builtin_popcountll(
+			     memory_u64_of(block, (int32_t)(BLOCK_WORDS + word * WORD))
+			     << (63 - bit % 64));
+}
+
+static uint32_t read_line(struct ruby *p, const struct ruby_code *c, uint32_t place)
+{
+	uint32_t row = c->n_lines == 1 ? 1 : find_row(p, c->index, place), line;
+
+	if (row == 0 || row > c->n_lines)
+		return 0;
+	line = (uint32_t)memory_u64(&p->memory, c->lines + (uint64_t)(row - 1) *
+								   (uint64_t)rb(p, RB_LINE_BYTES));
+	return line <= INT32_MAX ? line : 0;
+}
+
+bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint32_t *ret)
+{
+	uint64_t place = (pc - c->encoded) / WORD;
+	struct ruby_line *l = &p->lines[hash_combine(c->at, place) % RUBY_N_LINES];
+
+	if (pc < c->encoded || (pc - c->encoded) % WORD != 0 || place > c->n_encoded)
+		return false;
+	/* pc is behind the instruction. */
+	place -= place > 0;
+	if (l->code != c->at || l->identity != c->identity || l->place != place + 1)
+		*l = (struct ruby_line){c->at, c->identity, (uint32_t)place + 1,
+					read_line(p, c, (uint32_t)place)};
+	*ret = l->line;
+	return true;
+}
+
+/* ---- Instruction sequences ---- */
+
+/* A path, or a pair of it and another one. */
+static bool find_path(struct ruby *p, uint64_t at, strid *ret)
+{
+	return ruby_find_string(p, at, true, ret) ||
+	       ruby_find_string(p, ruby_element(p, at, 0), true, ret);
+}
+
+static uint32_t first_line(const struct ruby *p, const uint8_t *body)
+{
+	uint64_t v = rb_u64(p, body, RB_BODY_FIRST_LINE);
+
+	v = p->tables.int_lines ? v & UINT32_MAX : v >> 1;
+	return v <= INT32_MAX ? (uint32_t)v : 0;
+}
+
+/* The evaluation jumps to addresses that instructions begin with. */
+static void learn_evaluation(struct ruby *p, const struct ruby_code *c)
+{
+	uint64_t start, end;
+
+	if (p->eval.n == 0 &&
+	    image_code_range(&p->image, memory_u64(&p->memory, c->encoded), &start, &end))
+		eval_code_find(&p->eval, &p->image, start, end);
+}
+
+const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at)
+{
+	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES];
+	struct ruby_code now = {.at = at, .walk = p->walk};
+	uint8_t head[24], body[RUBY_BODY_BYTES];
+
+	if (at && c->at == at && c->walk == p->walk)
+		return c;
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, sizeof(head)) ||
+	    !ruby_is_internal(memory_u64_of(head, 0), SEQUENCE) ||
+	    !memory_read(&p->memory, rb_u64(p, head, RB_CODE_BODY), body, sizeof(body)) ||
+	    !ruby_find_string(p, rb_u64(p, body, RB_BODY_LABEL), false, &now.label) ||
+	    !find_path(p, rb_u64(p, body, RB_BODY_PATH), &now.path))
+		return NULL;
+	now.encoded = rb_u64(p, body, RB_BODY_ENCODED);
+	now.n_encoded = memory_u32_of(body, rb(p, RB_BODY_SIZE));
+	now.lines = rb_u64(p, body, RB_BODY_LINES);
+	now.n_lines = memory_u32_of(body, rb(p, RB_BODY_N_LINES));
+	now.index = rb_u64(p, body, RB_BODY_INDEX);
+	now.start_line = first_line(p, body);
+	if (now.encoded == 0 || now.n_encoded == 0 || now.n_encoded > MAX_ENCODED)
+		return NULL;
+	now.identity = hash_combine(hash_combine(now.encoded, now.n_encoded),
+				    hash_combine(now.lines, now.start_line));
+	now.identity = hash_combine(now.identity, hash_combine(now.label, now.path));
+	p->stats.stale += c->at == at && c->identity != now.identity;
+	p->stats.learned += c->at != at || c->identity != now.identity;
+	*c = now;
+	learn_evaluation(p, c);
+	return c;
+}
