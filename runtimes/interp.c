@@ -5,6 +5,7 @@
 #include "runtimes/cpython.h"
 #include "runtimes/interp.h"
 #include "runtimes/php.h"
+#include "runtimes/ruby.h"
 
 /* What each of them has; `own` is its struct. */
 struct interp_type {
@@ -77,10 +78,12 @@ struct interp_type {
 
 TYPE_FUNCTIONS(cpython)
 TYPE_FUNCTIONS(php)
+TYPE_FUNCTIONS(ruby)
 
 static const struct interp_type types[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = TYPE("CPython", cpython),
 	[INTERP_PHP] = TYPE("PHP", php),
+	[INTERP_RUBY] = TYPE("Ruby", ruby),
 };
 
 struct interp {

@@ -12,7 +12,7 @@
 
 struct interp; /* of one process */
 
-enum interp_kind { INTERP_CPYTHON, INTERP_PHP, INTERP_N_KINDS };
+enum interp_kind { INTERP_CPYTHON, INTERP_PHP, INTERP_RUBY, INTERP_N_KINDS };
 
 /* How telling the path of a mapped file is: the file of the largest number is to be looked into, 0:
  * it is no interpreter's. */

@@ -65,6 +65,6 @@ void v8_explain(const struct v8 *v, FILE *out);
 
 struct v8_stats {
 	uint64_t steps, learned, stale; /* stale: a remembered address had other contents */
-	uint64_t functions, unproven; /* frames of JavaScript, and those without a proof */
+	uint64_t functions, unproven;	/* frames of JavaScript, and those without a proof */
 };
 const struct v8_stats *v8_stats(const struct v8 *v);

@@ -349,6 +349,7 @@ static const struct proof_rules {
 } rules_of[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
 	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true},
+	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true},
 };
 
 /* 0: it is of a function that is not evaluated. */
@@ -460,20 +461,29 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 	return true;
 }
 
-/* The walk has ended in code that the interpreter has compiled, or in what such code calls: there
- * is the innermost frame, and nothing is known of the calls of others. */
-static bool ends_in_compiled(const struct placing *p)
+/*
+ * The walk has ended in front of any evaluation: in code that the interpreter has compiled, or in
+ * code without unwind information. The innermost frame must be there, or, where it is known whose
+ * the chain is, anywhere in the copy; nothing is known of the calls of others.
+ */
+static bool ends_early(const struct placing *p)
 {
 	const struct frame_source_sample *s = p->sample;
-	uint64_t value = next_address(p);
+	const struct proof_rules *rules = &rules_of[p->interpreter->kind];
+	uint64_t value = next_address(p), high;
 	bool all;
 
-	if (p->from > 0 || s->whole || s->n == 0 || !value ||
-	    !rules_of[p->interpreter->kind].compiles)
+	if (p->from > 0 || s->whole || s->n == 0 || !value || !rules->compiles)
 		return false;
+	high = rules->is_anyones ? s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES : UINT64_MAX;
 	return is_in_registers(s->record, value) ||
-	       is_on_stack(p, s->frames[0].sp, s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES, value,
-			   &all);
+	       is_on_stack(p, s->frames[0].sp, high, value, &all);
+}
+
+/* Neither the chain nor the native stack has an evaluation: there are functions in C alone. */
+static bool has_none(const struct placing *p)
+{
+	return !rules_of[p->interpreter->kind].is_anyones && !next_address(p);
 }
 
 /* Whether the native stack has these frames, and no others. */
@@ -486,7 +496,8 @@ static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 		return FRAME_SOURCE_NONE;
 	if (p->from == 0 && p->sample->whole && rules_of[p->interpreter->kind].is_anyones)
 		return FRAME_SOURCE_NONE;
-	if ((p->from == 0 && !ends_in_compiled(p)) || (p->sample->whole && next_address(p)))
+	if ((p->from == 0 && !has_none(p) && !ends_early(p)) ||
+	    (p->sample->whole && next_address(p)))
 		return FRAME_SOURCE_UNPROVEN;
 	/* The native stack was not followed that far. */
 	while (p->next < p->stack->n)

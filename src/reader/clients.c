@@ -275,6 +275,7 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		.n_registers = sample->n_registers,
 		.registers = sample->registers,
 	};
+	uint64_t start, end;
 	size_t n = 0;
 
 	ret->n = 0;
@@ -294,7 +295,8 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		ret->result = FRAME_RECORD_NONE;
 	if (!client->interp)
 		return;
-	if (!client->told)
+	/* Where the evaluation is may be known only once it was seen. */
+	if (!client->told && interp_eval_range(client->interp, 0, &start, &end))
 		tell_code(client, t);
 	if (ret->result == FRAME_RECORD_WHOLE || ret->result == FRAME_RECORD_CUT)
 		fill(client, t, n, ret);

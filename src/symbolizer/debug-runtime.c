@@ -181,6 +181,16 @@ static void show_chain(struct interp *p, uint32_t tid, FILE *out)
 	(void)fprintf(out, "  = %s\n", why_chain_ended(result));
 }
 
+static void walk_once(struct interp *p, uint32_t tid)
+{
+	static struct chained_frame frames[CHAIN_MAX_FRAMES];
+	const struct chained_thread thread = {.tid = tid};
+	size_t n;
+
+	interp_begin(p, MAX_READS, MAX_BYTES);
+	(void)interp_walk(p, &thread, frames, CHAIN_MAX_FRAMES, &n);
+}
+
 static int show_interp(const char *name, int memory, uint64_t image, int threads, FILE *out)
 {
 	const struct memory reads = {.read = read_memory, .ctx = &memory};
@@ -198,6 +208,9 @@ static int show_interp(const char *name, int memory, uint64_t image, int threads
 		log_error("%s cannot be looked into: %s", name, strerror(-r));
 	if (r < 0)
 		return r;
+	/* Some of it is known only once a stack was read. */
+	if (read_stopped(threads, 0, &s))
+		walk_once(p, s.own);
 	interp_explain(p, out);
 	for (; read_stopped(threads, i, &s); i++) {
 		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", s.tid);
