@@ -12,9 +12,9 @@ static const struct {
 	const char *name, *release;
 	enum interp_kind kind;
 } recordings[] = {
-	{"php-7.4", "7.4", INTERP_PHP},
-	{"php-8.2", "8.2.", INTERP_PHP},
-	{"php-8.4", "8.4.", INTERP_PHP},
+	{"php-7.4", "7.4", INTERP_PHP},	   {"php-8.2", "8.2.", INTERP_PHP},
+	{"php-8.4", "8.4.", INTERP_PHP},   {"ruby-2.7", "2.7.", INTERP_RUBY},
+	{"ruby-3.1", "3.1.", INTERP_RUBY}, {"ruby-3.3", "3.3.", INTERP_RUBY},
 };
 enum { N_RECORDINGS = ARRAY_SIZE(recordings) };
 
@@ -221,6 +221,12 @@ static void test_names(void)
 	CHECK_INT(interp_rank("/usr/bin/php-config"), ==, 0);
 	CHECK_INT(interp_rank("/usr/lib/libphpx.so"), ==, 0);
 	CHECK_INT(interp_rank("php"), ==, 0);
+	CHECK_INT(interp_rank("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2"), ==, 2);
+	CHECK_INT(interp_rank("/opt/ruby/lib/libruby.so.3.4"), ==, 2);
+	CHECK_INT(interp_rank("/usr/bin/ruby"), ==, 1);
+	CHECK_INT(interp_rank("/usr/bin/ruby3.1"), ==, 1);
+	CHECK_INT(interp_rank("/usr/bin/rubyfmt"), ==, 0);
+	CHECK_INT(interp_rank("/usr/lib/librubygems.so"), ==, 0);
 }
 
 int main(void)
