@@ -85,7 +85,7 @@ EXTRA_DIST += \
 	tests/system/outage.py \
 	tests/system/perfdata.py \
 	tests/system/pprof_file.py \
-	tests/system/chained.py tests/system/php.py \
+	tests/system/chained.py tests/system/php.py tests/system/ruby.py \
 	tests/system/python.py \
 	tests/system/node.py \
 	tests/system/report.py \
@@ -118,6 +118,7 @@ EXTRA_DIST += \
 	tests/workloads/build.sh \
 	tests/workloads/calls.py \
 	tests/workloads/calls.php tests/workloads/calls-required.php \
+	tests/workloads/calls.rb tests/workloads/calls-loaded.rb \
 	tests/workloads/chain-stripped.expect \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
@@ -222,14 +223,18 @@ check-backends: perfwalk
 check-oracle: perfwalk
 	ORACLE_SECONDS=$${ORACLE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/oracle.py
 
-# Chains of calls of Java, JavaScript and Python programs as they are and as perfwalk sees them, longer than the run of
-# all tests does it; JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java", NODE="PATH..." and PYTHON="PATH..." for
-# several versions.
+# Chains of calls of Java, JavaScript, PHP, Ruby and Python programs as they are and as perfwalk sees them, longer than the run of
+# all tests does it; JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java", NODE="PATH...", PYTHON="PATH...", PHP="COMMAND..." and
+# RUBY="COMMAND..." for several versions.
 .PHONY: check-runtimes
 check-runtimes: perfwalk
 	PYTHON_STOPS=$${PYTHON_STOPS:-500} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cpython.py
 	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py
 	NODE_SECONDS=$${NODE_SECONDS:-10} NODE_RATE=397 PERFWALK=$(abs_builddir)/perfwalk \
 		python3 $(srcdir)/tests/system/node.py
+	PHP_SECONDS=$${PHP_SECONDS:-10} PHP_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/php.py
+	RUBY_SECONDS=$${RUBY_SECONDS:-10} RUBY_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/ruby.py
 	PYTHON_SECONDS=$${PYTHON_SECONDS:-11} PYTHON_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
 		python3 $(srcdir)/tests/system/python.py

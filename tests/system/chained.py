@@ -8,6 +8,11 @@ LATE = "[interpreter not read in time]"
 UNPROVEN = "[runtime frames not proven]"
 
 
+def state_of(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 class Chains:
     """chains: lists of functions, outermost first. native: {innermost function: pattern of native functions that only
     it calls}."""

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import rig
-from chained import Chains
+from chained import Chains, state_of
 
 SECONDS = float(os.environ.get("PHP_SECONDS", "2"))
 RATE = os.environ.get("PHP_RATE", "199")
@@ -41,11 +41,6 @@ def check_version(what, php):
     stacks = record(p, SECONDS)
     rig.end(p)
     Chains(chains, NATIVE).check(what, stacks)
-
-
-def state_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        return f.read().rpartition(")")[2].split()[0]
 
 
 def check_parked(what, php):
