@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "runtimes/interp.h"
+#include "src/host/host.h"
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
@@ -346,10 +347,12 @@ static const struct proof_rules {
 	bool is_anyones;
 	/* It compiles functions into code that a native walk does not lead through. */
 	bool compiles;
+	/* Such code is called as the evaluation is. */
+	bool calls_compiled;
 } rules_of[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
-	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true},
-	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true},
+	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true, false},
+	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true, true},
 };
 
 /* 0: it is of a function that is not evaluated. */
@@ -368,7 +371,7 @@ static uint64_t next_address(const struct placing *p)
 	return 0;
 }
 
-static bool is_evaluation(const struct placing *p, size_t i)
+static bool is_in_evaluation(const struct placing *p, size_t i)
 {
 	uint64_t address = p->sample->frames[i].address;
 
@@ -378,6 +381,30 @@ static bool is_evaluation(const struct placing *p, size_t i)
 			return true;
 	}
 	return false;
+}
+
+static bool is_in_no_file(const struct host_process *process, uint64_t address)
+{
+	for (uint32_t i = 0; process && i < process->n_mappings; i++) {
+		const struct host_mapping *m = &process->mappings[i];
+
+		if (address >= m->start && address < m->end)
+			return m->kind == HOST_MAPPING_ANON;
+	}
+	return false;
+}
+
+/* Compiled code that is called instead of the evaluation, and not by it. */
+static bool is_instead(const struct placing *p, size_t i)
+{
+	return rules_of[p->interpreter->kind].calls_compiled && i + 1 < p->sample->n &&
+	       is_in_no_file(p->sample->process, p->sample->frames[i].address) &&
+	       !is_in_evaluation(p, i + 1);
+}
+
+static bool is_evaluation(const struct placing *p, size_t i)
+{
+	return is_in_evaluation(p, i) || is_instead(p, i);
 }
 
 static bool is_in_registers(const struct record *r, uint64_t value)
