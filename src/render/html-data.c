@@ -12,7 +12,9 @@
 #include <inttypes.h>
 #include <nettle/base64.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "src/profile/labels.h"
 #include "src/render/calltree.h"
 #include "src/render/amount.h"
 #include "src/render/html-data.h"
@@ -196,6 +198,39 @@ static void put_nodes(FILE *out, const struct calltree *t, uint32_t *order)
 	fputs("}", out);
 }
 
+/* As texts, each a key, "=" and the value. */
+static void put_labels(FILE *out, const char *text, bool (*wanted)(const char *key), bool *begun)
+{
+	size_t size = strlen(text) + 1;
+	_cleanup_free_ char *buf = malloc(size);
+	struct label l;
+	char both[4608];
+
+	while (buf && label_read(&text, &l, buf, size)) {
+		if (wanted && !wanted(l.key))
+			continue;
+		if (l.text)
+			(void)snprintf(both, sizeof(both), "%s=%s", l.key, l.text);
+		else
+			(void)snprintf(both, sizeof(both), "%s=%" PRId64, l.key, l.number);
+		(void)fputs(*begun ? "," : ",[", out);
+		json_put_string(out, both);
+		*begun = true;
+	}
+}
+
+/* What is said of a thread and of its service, if there is something. */
+static void put_said(FILE *out, const struct profile *p, const struct profile_thread *t)
+{
+	strid said = p->processes.items[t->process].attributes;
+	bool begun = false;
+
+	put_labels(out, profile_text(p, said), label_names_service, &begun);
+	put_labels(out, profile_text(p, t->labels), NULL, &begun);
+	if (begun)
+		(void)fputc(']', out);
+}
+
 static void put_threads(FILE *out, const struct profile *p)
 {
 	fputs(",\n\"threads\":[", out);
@@ -212,6 +247,7 @@ static void put_threads(FILE *out, const struct profile *p)
 		json_put_string(out, name);
 		fputc(',', out);
 		json_put_string(out, owner);
+		put_said(out, p, t);
 		fputc(']', out);
 	}
 	fputs("]", out);

@@ -307,6 +307,32 @@ def test_controls():
     b.resize(1280, 800)
 
 
+def type_label(text):
+    b.js(f'(() => {{ const e = document.getElementById("label"); e.value = {json.dumps(text)}; e.dispatchEvent(new Event("change")); }})()')
+
+
+def test_labels():
+    b.open(os.path.join(work, 'small.html'))
+    check('no box for labels where there are none', b.js('document.getElementById("label").hidden'), True)
+    path = write('labelled')
+    b.open(path)
+    mine = b.js('[...perfwalk.captures[0].samples.thread].filter((t) => t === 0).length')
+    check('some samples are in a span', (0 < mine < 12, b.js('document.getElementById("label").hidden')), (True, False))
+    for text in ('00F067AA0BA902B7', 'span_id=00f067aa0ba902b7', 'retry=3'):
+        type_label(text)
+        check(f'{text}: its samples', total(), mine)
+    check('in the address', b.js('location.hash'), '#only=label%3Aretry%3D3')
+    b.open(path, '#only=label%3Aretry%3D3')
+    check('which brings it back', [total(), b.js('document.getElementById("label").value')], [mine, 'retry=3'])
+    type_label('shop')
+    check('another service has none', [total(), b.js('perfwalk.state.filter.key')], [0, 'service.name=shop'])
+    type_label('')
+    check('everything again', total(), 12)
+    b.js('document.getElementById("filter").dispatchEvent(new Event("focus"))')
+    check('labels to choose', b.js('[...document.querySelectorAll("#filter optgroup")].slice(-2).map((e) => `${e.label} ${e.children[0].value}`).join()'),
+          'span_id label:span_id=00f067aa0ba902b7,retry label:retry=3')
+
+
 def test_views():
     for split, expected in (('none', 'foo_entry kthread main'), ('thread', 'kworker/0:1 node web'), ('cpu', 'CPU 0 CPU 1 CPU 3'),
                             ('container', 'docker 0123456789ab no container or unit site.service')):
@@ -513,7 +539,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_confidence, test_diff, test_types, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

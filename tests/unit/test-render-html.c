@@ -8,6 +8,7 @@
 #include <nettle/base64.h>
 #include <stdbool.h>
 
+#include "src/profile/labels.h"
 #include "src/render/calltree.h"
 #include "src/render/frame.h"
 #include "tests/unit/synthetic.h"
@@ -224,6 +225,22 @@ static void test_types(void)
 	profile_deinit(&p);
 }
 
+/* Its first thread is in a span. */
+static void make_labelled(struct profile *p)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	synthetic_small(p);
+	CHECK(out);
+	label_write(out,
+		    &(struct label){.key = LABEL_SPAN, .text = "00f067aa0ba902b7", .unit = ""});
+	label_write(out, &(struct label){.key = "retry", .number = 3, .unit = ""});
+	CHECK(fclose(out) == 0);
+	p->threads.items[0].labels = strtab_put_n(&p->strings, text, n);
+}
+
 static int write_page(const char *kind, const char *path)
 {
 	struct render_info info = synthetic_info;
@@ -244,6 +261,8 @@ static int write_page(const char *kind, const char *path)
 		synthetic_changed(&p);
 	else if (strcmp(kind, "types") == 0)
 		make_types(&p);
+	else if (strcmp(kind, "labelled") == 0)
+		make_labelled(&p);
 	else
 		synthetic_small(&p);
 	info.before = &synthetic_info;

@@ -118,8 +118,8 @@ function decodeSamples(raw) {
 function decodeCapture(raw) {
 	const places = decodePlaces(raw, decodeSymbols(raw));
 	const samples = decodeSamples(raw);
-	const threads = raw.threads.map(([tid, pid, name, process, owner]) => ({
-		tid, pid, name, process: symbolOf(process, owner, PROCESS), owner: owner || 'no container or unit',
+	const threads = raw.threads.map(([tid, pid, name, process, owner, labels]) => ({
+		tid, pid, name, process: symbolOf(process, owner, PROCESS), owner: owner || 'no container or unit', labels: labels || [],
 	}));
 	let first = Infinity;
 	let last = -Infinity;

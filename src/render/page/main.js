@@ -405,7 +405,33 @@ function fillFilters() {
 			group.append(new Option(`${percent(share, 1)} ${number ? 'before: ' : ''}${kind === 'cpu' ? `CPU ${name}` : name.slice(0, 60)}`, `${kind}:${name}`));
 		list.append(group);
 	}
+	fillLabels(list, chosen);
 	showFilter();
+}
+// A group for each key of labels, those first that a backend goes by.
+function fillLabels(list, chosen) {
+	const first = ['service.name', 'trace_id', 'span_id'];
+	const keys = new Map();
+
+	captures.forEach((c, number) => {
+		for (const i of chosen[number]) {
+			for (const label of c.threads[c.samples.thread[i]].labels) {
+				const key = label.slice(0, label.indexOf('='));
+
+				if (!keys.has(key))
+					keys.set(key, new Map());
+				keys.get(key).set(label, (keys.get(key).get(label) || 0) + c.samples.value[i]);
+			}
+		}
+	});
+	for (const key of [...new Set([...first, ...[...keys.keys()].sort()])].filter((k) => keys.has(k)).slice(0, 12)) {
+		const group = make('optgroup');
+
+		group.label = key;
+		for (const [label] of [...keys.get(key)].sort((a, b) => b[1] - a[1]).slice(0, 100))
+			group.append(new Option(label.slice(key.length + 1, key.length + 61), `label:${label}`));
+		list.append(group);
+	}
 }
 // The current choice, even if the range has no samples of it.
 function showFilter() {
@@ -422,6 +448,8 @@ function syncControls() {
 	for (const key of ['event', 'split', 'order', 'shape', 'width', 'native'])
 		byId(key).value = state[key];
 	byId('search').value = state.search;
+	byId('label').hidden = !captures.some((c) => c.threads.some((t) => t.labels.length));
+	byId('label').value = state.filter && state.filter.kind === 'label' ? state.filter.key : '';
 	showFilter();
 	byId('theme').textContent = isDark() ? 'Light' : 'Dark';
 }
@@ -539,6 +567,11 @@ function listen() {
 	for (const key of ['split', 'order', 'shape', 'width', 'native'])
 		byId(key).addEventListener('change', (e) => change({[key]: e.target.value}));
 	byId('filter').addEventListener('focus', fillFilters);
+	byId('label').addEventListener('change', (e) => {
+		const text = e.target.value.trim();
+
+		change({filter: text ? {kind: 'label', key: labelOf(text)} : null});
+	});
 	byId('filter').addEventListener('change', (e) => {
 		const at = e.target.value.indexOf(':');
 

@@ -65,7 +65,7 @@ function readRange(c, text) {
 // Unknown values keep their defaults.
 function readFragment() {
 	const p = new URLSearchParams(location.hash.slice(1));
-	const only = /^(process|thread|container|cpu):([^]*)$/.exec(p.get('only') || '');
+	const only = /^(process|thread|container|cpu|label):([^]*)$/.exec(p.get('only') || '');
 
 	Object.assign(state, initial);
 	for (const [key, values] of Object.entries(choices)) {

@@ -14,9 +14,23 @@ function filterKeys(c, kind) {
 		cpu: (i) => String(samples.cpu[i]),
 	}[kind];
 }
+// A label is "key=value"; a thread has any number of them.
+function filterTest(c, filter) {
+	const key = filterKeys(c, filter.kind);
+
+	return key ? (i) => key(i) === filter.key : (i) => c.threads[c.samples.thread[i]].labels.includes(filter.key);
+}
+// What is typed for a label: an id of a trace or a span, a label, or the name of a service.
+function labelOf(text) {
+	if (/^[0-9a-f]{32}$/i.test(text))
+		return `trace_id=${text.toLowerCase()}`;
+	if (/^[0-9a-f]{16}$/i.test(text))
+		return `span_id=${text.toLowerCase()}`;
+	return text.includes('=') ? text : `service.name=${text}`;
+}
 function selectSamples(c, filter, range) {
 	const chosen = new Int32Array(c.samples.n);
-	const key = filter ? filterKeys(c, filter.kind) : null;
+	const passes = filter ? filterTest(c, filter) : null;
 	const source = filter && (filter.kind === 'cpu' ? c.samples.cpu : c.samples.thread);
 	const known = new Map();
 	let n = 0;
@@ -26,7 +40,7 @@ function selectSamples(c, filter, range) {
 			continue;
 		if (filter) {
 			if (!known.has(source[i]))
-				known.set(source[i], key(i) === filter.key);
+				known.set(source[i], passes(i));
 			if (!known.get(source[i]))
 				continue;
 		}
