@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes src/reader src/profiler src/opener src/broker proto
+"""Samples have the span of a real tracer: ddtrace (PyPI) publishes thread contexts (OTEP 4947) from a library that
+Python loads. The program says which spans it was in, of threads and of tasks of an event loop; a sample's own Python
+function says which kind it must be."""
+import os
+import subprocess
+import sys
+
+import otlp
+import rig
+
+VERSION = "4.16.0"
+WANTED = 400  # samples in spans
+MIN_SHARE = 0.97  # beginnings and ends of spans are samples of the tracer
+FUNCTIONS = ("in_outer", "in_inner", "in_task")
+
+
+def fetch():
+    """The directory of the tracer, from the cache or the registry."""
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/ddtrace-{VERSION}-{python}")
+    if not os.path.isdir(directory):
+        p = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--target",
+                            directory + ".new", f"ddtrace=={VERSION}"], check=False, capture_output=True, text=True)
+        if p.returncode != 0:
+            rig.skip(f"ddtrace {VERSION} cannot be installed: {p.stderr[-200:]}")
+        os.rename(directory + ".new", directory)
+    return directory
+
+
+def samples_of(message, pid):
+    """(thread, functions of ours, span, trace, attributes) of each sample."""
+    view = otlp.View(message)
+    for rp in message.resource_profiles:
+        if otlp.attributes(rp.resource, view.strings).get("process.pid") != pid:
+            continue
+        for s in (s for sp in rp.scope_profiles for profile in sp.profiles for s in profile.samples):
+            link = view.dictionary.link_table[s.link_index]
+            attributes = view.table_attributes(s.attribute_indices)
+            mine = [f for f in view.frames(s.stack_index) if f.startswith("in_")]
+            for _ in s.timestamps_unix_nano:
+                yield (attributes["thread.id"], mine[-1] if mine else None, link.span_id.hex() if s.link_index else "",
+                       link.trace_id.hex() if s.link_index else "", attributes)
+
+
+def main():
+    rig.need_root()
+    environment = dict(os.environ, PYTHONPATH=fetch(), DD_TRACE_OTEL_CTX_ENABLED="true",
+                       DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false",
+                       DD_SERVICE="shop", DD_ENV="test", DD_VERSION="1.2")
+    told = open(rig.path("told"), "w+", encoding="utf-8")
+    program = rig.start([sys.executable, os.path.join(rig.WORKLOADS, "traced.py")], env=environment, stdout=told,
+                        stderr=subprocess.DEVNULL)
+    rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
+    out = rig.path("traced.otlp")
+    r = rig.record_cpu(6, [program.pid], "-F", "199", "-p", program.pid, "-o", out)
+    rig.check(r.status == 0, "a capture")
+    n = os.path.getsize(told.name)
+    rig.wait_for("the last spans to end", lambda: os.path.getsize(told.name) > n + 1000, 60)
+    rig.end(program)
+    told.seek(0)
+    spans = {line.split()[0]: line.split()[1:] for line in told if len(line.split()) == 4}
+    with open(out, "rb") as f:
+        check(list(samples_of(otlp.decode(f.read()), program.pid)), spans)
+
+
+def check(samples, spans):
+    first = next(i for i, s in enumerate(samples) if s[2])
+    inside = [s for s in samples[first:] if s[1] in FUNCTIONS]
+    linked = [s for s in inside if s[2]]
+    wrong = [s[:4] for s in linked if s[2] in spans and spans[s[2]] != [s[3], str(s[0]), s[1]]]
+    rig.check(len(linked) >= WANTED and all(f in {s[1] for s in linked} for f in FUNCTIONS), f"{len(linked)} samples in spans")
+    rig.check(sum(s[2] in spans for s in linked) >= 0.9 * len(linked), "of which the program told")
+    rig.check(not wrong, f"none has another's span, trace or thread: {wrong[:3]}")
+    rig.check(len(linked) >= MIN_SHARE * len(inside), f"{len(linked)} of {len(inside)} have their own")
+    none = [s for s in samples[first:] if s[1] == "in_none"]
+    rig.check(none and not any(s[2] for s in none), f"none of {len(none)} outside of spans has one")
+    rig.check(all("datadog.local_root_span_id" in s[4] for s in linked), "attributes of the context are the sample's")
+
+
+if __name__ == "__main__":
+    rig.run(main)
