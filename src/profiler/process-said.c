@@ -26,6 +26,7 @@
 #define SILENT_PROCESSES 8		       /* of a program */
 #define FIRST_DELAY_NS	 (1 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+#define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
 
 /* The attributes of a process while they are collected. */
 struct collection {
@@ -390,6 +391,19 @@ static uint64_t age_of(const struct host_process *p)
 	return !p->start_time_ns ? UINT64_MAX : now > p->start_time_ns ? now - p->start_time_ns : 0;
 }
 
+/* A library that publishes a context for the first time has come with new mappings. Some processes
+ * never end to have these: the compilers of runtimes. */
+static void hurry(struct process_said *s, const struct host_process *p, uint64_t now_ns)
+{
+	if (s->looked && !s->published_ns && p->n_mappings > s->n_mappings &&
+	    s->n_hurried < MAX_HURRIED && s->next_ns > now_ns + FIRST_DELAY_NS) {
+		s->next_ns = now_ns + FIRST_DELAY_NS;
+		s->delay_ns = 0;
+		s->n_hurried++;
+	}
+	s->n_mappings = p->n_mappings;
+}
+
 static uint64_t next_delay(const struct process_said *s, const struct sayings *of)
 {
 	uint64_t next = s->delay_ns ? 2 * s->delay_ns : FIRST_DELAY_NS;
@@ -412,6 +426,7 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 					   .service = s->service,
 					   .version = s->version};
 	}
+	hurry(s, p, now_ns);
 	if (!of->outside || now_ns < s->next_ns || p->is_kernel || p->exited)
 		return;
 	age = age_of(p);

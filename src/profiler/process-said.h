@@ -6,9 +6,9 @@
  * a pod, what its manifest put into the environment. The first one to have a key wins.
  *
  * A process is looked at when it has lived for a moment, and again: soon and then less and less
- * often while it says nothing, at each interval once it has published a context. To look for a
- * context costs the most: with programs that never published one this waits a moment longer, since
- * most of their processes are gone by then.
+ * often while it says nothing, but soon if it maps more code, at each interval once it has
+ * published a context. To look for a context costs the most: with programs that never published
+ * one this waits a moment longer, since most of their processes are gone by then.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,6 +49,7 @@ struct process_said {
 	uint32_t n_keys;
 	uint64_t published_ns; /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;
+	uint32_t n_mappings, n_hurried; /* of the process at the last sample; looks for new ones */
 };
 /* Looks again if it is time. now_ns: of any steady clock. in_pod: of Kubernetes. */
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
