@@ -120,7 +120,7 @@ static void add_child(const struct supervisor *s, struct peer_id who, struct sta
 /* One line for all of them; by itself nothing wants them. */
 static void add_readers(const struct supervisor *s, struct statistics *ret)
 {
-	struct statistics_process *p = NULL, one;
+	struct statistics_process *p = NULL;
 	struct peer_id who;
 
 	for (uint32_t at = 0; supervisor_next(s, &at, &who);) {
@@ -132,9 +132,8 @@ static void add_readers(const struct supervisor *s, struct statistics *ret)
 			p = add_process(ret, "readers", PEER_READER, pid);
 			p->sandbox = supervisor_status(s, who)->sandbox;
 			p->ready = supervisor_status(s, who)->ready;
-		} else if (read_load(pid, &one.cpu_ns, &one.rss_bytes) == 0) {
-			p->cpu_ns += one.cpu_ns;
-			p->rss_bytes += one.rss_bytes;
+		} else {
+			add_load(pid, &p->cpu_ns, &p->rss_bytes);
 		}
 		p->starts += (uint32_t)supervisor_starts(s, who);
 	}

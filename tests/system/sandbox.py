@@ -13,6 +13,7 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 
 import rig
 from sink import Sink
@@ -176,6 +177,24 @@ def check_opener():
         rig.check(rig.children_of(daemon.pid).count(pid) == 1, "and what it opened has its names")
         daemon.stop()
     rig.end(chain)
+
+
+def check_readers():
+    """The status has one line for the readers of all CPUs, with the sum of what they use."""
+    program = rig.start([sys.executable, os.path.join(rig.WORKLOADS, "pyloop.py")], stdout=subprocess.DEVNULL)
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink, cache="readers.cache"), "readers")
+        roles_of(daemon)
+
+        def both():
+            pids = [p for p in rig.children_of(daemon.pid) if rig.comm_of(p) == "pw-reader"]
+            status = json.loads(subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True,
+                                               stdout=subprocess.PIPE).stdout)
+            return len(pids) == os.cpu_count() and (status.get("readers.memory_bytes", 0) >> 10, sum(map(rig.rss_kib, pids)))
+        told, used = rig.wait_for("a reader on each CPU", both, 60)
+        rig.check(0.8 * used <= told <= 1.2 * used, f"ctl status says that the readers have {told} KiB, of {used}")
+        daemon.stop()
+    rig.end(program)
 
 
 def has_in_memory(pid, secrets):
@@ -440,6 +459,7 @@ def main():
     check_network()
     check_status()
     check_opener()
+    check_readers()
     check_secrets()
     check_commands()
     check_order()
