@@ -45,7 +45,7 @@ uninstall-hook:
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py tests/bench/fleet.py \
 	tests/bench/daemon.py tests/bench/shell.py
-EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/fleet.md docs/install.md docs/kubernetes.md docs/reliability.md docs/troubleshooting.md
+EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/fleet.md docs/install.md docs/kubernetes.md docs/reliability.md docs/tracing.md docs/troubleshooting.md
 
 # Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
 # have been compiled for /etc and /var.
