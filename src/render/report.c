@@ -163,6 +163,20 @@ static void each_cell(const struct report *r, struct table *t, const struct repo
 	}
 }
 
+static bool asks_span(const struct render_report_options *o)
+{
+	return (o->trace && *o->trace) || (o->span && *o->span);
+}
+
+static bool has_labels(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		if (p->threads.items[i].labels != STRID_EMPTY)
+			return true;
+	}
+	return false;
+}
+
 static void print_entries(struct report *r, struct table *t)
 {
 	uint32_t hidden;
@@ -183,7 +197,10 @@ static void print_entries(struct report *r, struct table *t)
 		table_end(t);
 	}
 	if (n == 0)
-		table_note(t, "no sample matches");
+		table_note(t, asks_span(r->o) && !has_labels(r->p)
+				      ? "no sample matches: none here has a span; perf.data and "
+					"folded stacks cannot"
+				      : "no sample matches");
 	table_rest(t, hidden, table_share(rest, r->total));
 }
 
