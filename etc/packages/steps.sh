@@ -34,13 +34,13 @@ remove_drop_in()
 # older FOUND WANTED: numbers with dots
 older() { [ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
-# Linux before 5.8 and systemd before 239 need it. An administrator's own file of that name stays.
+# Linux before 5.8 needs it, and systemd before 247, which does not know CAP_PERFMON. An administrator's own file of that name stays.
 choose_drop_in()
 {
 	[ -d /run/systemd/system ] || return 0
 	kernel=$(uname -r | sed 's/[^0-9.].*//')
 	manager=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
-	if older "$kernel" 5.8 || older "$manager" 239; then
+	if older "$kernel" 5.8 || older "$manager" 247; then
 		[ -e $drop_in ] || { mkdir -p "${drop_in%/*}" && ln -s $drop_in_source $drop_in; }
 	else
 		remove_drop_in
