@@ -3,14 +3,16 @@
 """The packages of `make deb rpm`, each on a small machine that systemd has booted: installed, run, upgraded with an
 edited configuration, removed and purged; with a drop-in where the kernel is old; what they hold, and their debugging
 information. The machine has this host's files; python3 packages.py SUITE... (make check-packages) takes those of
-Debian's releases as well, made by debootstrap, has lintian and rpmlint look at the packages, and builds HEAD in
-two places."""
+Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint look at the packages, and builds HEAD in two
+places."""
 import glob
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 
 import rig
 from machine import Machine
@@ -19,6 +21,11 @@ from sink import Sink
 CONFIG = "/etc/perfwalk/perfwalk.conf"
 DROP_IN = "/etc/systemd/system/perfwalk.service.d/old-kernel.conf"
 STORE = "/var/lib/perfwalk"
+UBUNTU = "http://archive.ubuntu.com/ubuntu"
+UBUNTU_SUITES = ("focal", "jammy", "noble")
+# Debian has no package of Ubuntu's keys.
+UBUNTU_KEYS = ("pool/main/u/ubuntu-keyring/ubuntu-keyring_2020.02.11.2_all.deb",
+               "7564f3f76fbc9f165ecc30e2cf2695d38b284e234bffa0c6441ff37f8a7aebd7")
 CHANGED = "# Another default.\n"
 HELD = ["/usr/bin/perfwalk", "/usr/lib/perfwalk/libc.so.6", "/usr/lib/systemd/system/perfwalk.service", CONFIG,
         "/usr/lib/sysusers.d/perfwalk.conf", "/usr/lib/tmpfiles.d/perfwalk.conf", "/etc/perfwalk/perfwalk.conf.d",
@@ -143,6 +150,11 @@ def main_pid(machine):
     return int(machine.run("systemctl", "show", "--property=MainPID", "perfwalk").strip().partition("=")[2])
 
 
+def needs_drop_in(machine):
+    """A systemd that does not know CAP_PERFMON, whatever the kernel is."""
+    return int(re.search(r"systemd (\d+)", machine.run("systemctl", "--version"))[1]) < 247
+
+
 def there(machine, path):
     return machine.try_run("test", "-e", path)[0] == 0
 
@@ -158,7 +170,8 @@ def check_installed(machine, family, what):
         machine.run("id", "-u", user)
     mode = machine.run("stat", "-c", "%a %u", STORE).strip()
     rig.check(mode == "755 0", f"{what}: both users, and {STORE}: {mode}")
-    rig.check(not there(machine, DROP_IN), f"{what}: no drop-in for this kernel")
+    needed = needs_drop_in(machine)
+    rig.check(there(machine, DROP_IN) == needed, f"{what}: {'a' if needed else 'no'} drop-in for this kernel and this systemd")
 
 
 def check_capture(machine, what):
@@ -200,6 +213,8 @@ def check_old_kernel(machine, family, what):
     said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
     rig.check("cap_sys_admin" in said, f"{what}: on an old kernel the unit has its drop-in")
     machine.run("rm", "/usr/sbin/uname")
+    if needs_drop_in(machine):
+        return
     install(machine, family, 1)
     said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
     rig.check("cap_sys_admin" not in said and not there(machine, DROP_IN), f"{what}: and has it no longer on a newer one")
@@ -240,13 +255,34 @@ def on_machine(family, packages, base, what):
         machine.halt()
 
 
-def debootstrap(suite):
-    """Of Debian's release, with systemd and rpm; its mirror is what this host's apt has."""
-    rig.need_programs("debootstrap", "apt-get")
+def ubuntu_keys():
+    home = rig.path("ubuntu-keyring")
+    keys = home + "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
+    if not os.path.exists(keys):
+        path, wanted = UBUNTU_KEYS
+        with urllib.request.urlopen(f"{UBUNTU}/{path}", timeout=60) as reply:
+            package = reply.read()
+        rig.check(hashlib.sha256(package).hexdigest() == wanted, "Ubuntu's keys are those that are known")
+        with open(rig.path("ubuntu-keyring.deb"), "wb") as f:
+            f.write(package)
+        run("dpkg-deb", "-x", rig.path("ubuntu-keyring.deb"), home)
+    return keys
+
+
+def mirror_of(suite):
+    """Its address, and what debootstrap is told besides: Ubuntu's is its own, Debian's what this host's apt has."""
+    if suite in UBUNTU_SUITES:
+        return UBUNTU, [f"--keyring={ubuntu_keys()}", "--components=main,universe"]
     mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
-    (mirror, *_) = [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")]
+    return [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0], []
+
+
+def debootstrap(suite):
+    """Its files, with systemd and rpm."""
+    rig.need_programs("debootstrap", "apt-get")
+    mirror, options = mirror_of(suite)
     root = rig.path(suite)
-    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", suite, root, mirror)
+    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", *options, suite, root, mirror)
     return root
 
 
