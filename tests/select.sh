@@ -75,8 +75,14 @@ select_for() # PATH
 	case $1 in
 	*.md | NEWS | LICENSE | docs/* | .clang-format | .gitignore) ;;
 	man/*.[158]) printf 'system %s\n' manual install ;;
-	*/*.mk | *.am | *.in) all ;;
+	etc/*.mk) all ;;
+	etc/kubernetes/*) printf 'system %s\n' kubernetes install ;;
+	etc/image/*) printf 'system %s\n' image ;;
+	etc/fleet/*) printf 'system %s\n' fleet ;;
+	etc/apparmor/* | etc/selinux/*) printf 'system %s\n' policies packages ;;
+	etc/bundle* | etc/loader.sh | etc/sbom.py) printf 'system %s\n' bundle packages ;;
 	etc/*) printf 'system %s\n' config completion manual install packages unit ;;
+	*/*.mk | *.am | *.in) all ;;
 	tests/check-layers.sh | tests/fresh.sh | tests/bench/* | tests/emulated/* | tests/kernels/*) ;;
 	tests/corpus/*.sh | tests/corpus/src/* | tests/fuzz/*.sh) ;;
 	tests/unit/test.h) all ;;
