@@ -371,9 +371,9 @@ static void add_self(void)
 	struct message m = {.type = MESSAGE_CLIENT};
 
 	m.client.pid = m.client.own_pid = (uint32_t)getpid();
-	m.client.context_module = v.module;
-	m.client.context_offset = v.offset;
-	m.client.has_context = 1;
+	m.client.threads.context_module = v.module;
+	m.client.threads.context_offset = v.offset;
+	m.client.threads.has_context = 1;
 	CHECK_INT(clients_add(clients, &m, open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
 			      open("/proc/self/maps", O_RDONLY | O_CLOEXEC)),
 		  ==, 0);
