@@ -12,7 +12,7 @@
 #include "src/config/config.h"
 #include "tests/fuzz/input.h"
 
-static char home[] = "/tmp/fuzz-config.XXXXXX";
+static const char *home;
 static char file[48], drop_ins[64], drop_in[96];
 
 static void clean_up(void)
@@ -27,7 +27,8 @@ static void make_directory(void)
 {
 	if (*file)
 		return;
-	if (!mkdtemp(home) || atexit(clean_up))
+	home = input_directory();
+	if (atexit(clean_up))
 		abort();
 	(void)snprintf(file, sizeof(file), "%s/x.conf", home);
 	(void)snprintf(drop_ins, sizeof(drop_ins), "%s.d", file);

@@ -12,7 +12,7 @@
 #include "tests/fuzz/input.h"
 #include "util/loop.h"
 
-static char home[] = "/tmp/fuzz-control.XXXXXX";
+static const char *home;
 static char socket_path[64];
 
 struct client {
@@ -103,7 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 1 || n > 8192)
 		return 0;
 	if (!*socket_path) {
-		if (!mkdtemp(home) || atexit(clean_up))
+		home = input_directory();
+		if (atexit(clean_up))
 			abort();
 		(void)snprintf(socket_path, sizeof(socket_path), "%s/socket", home);
 	}

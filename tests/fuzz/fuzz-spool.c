@@ -16,7 +16,7 @@
 /* As spool-file.c has it. */
 enum { SUM = 8, BODY_SUM = 12, N_NAME = 20, FIXED = 56 };
 
-static char home[] = "/tmp/fuzz-spool.XXXXXX";
+static const char *home;
 
 static void clean_up(void)
 {
@@ -29,7 +29,8 @@ static void clean_up(void)
 
 static int open_directory(void)
 {
-	if (!mkdtemp(home) || atexit(clean_up))
+	home = input_directory();
+	if (atexit(clean_up))
 		abort();
 	return open(home, O_DIRECTORY | O_CLOEXEC);
 }

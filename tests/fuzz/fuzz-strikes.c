@@ -15,7 +15,7 @@
 #define MAX_FILE (1 << 17)
 #define NOW	 (UINT64_C(1000000) * NSEC_PER_SEC)
 
-static char home[] = "/tmp/fuzz-strikes.XXXXXX";
+static const char *home;
 static char saved[64];
 
 static void clean_up(void)
@@ -79,7 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 1 || n > MAX_FILE - 32)
 		return 0;
 	if (!*saved) {
-		if (!mkdtemp(home) || atexit(clean_up))
+		home = input_directory();
+		if (atexit(clean_up))
 			abort();
 		(void)snprintf(saved, sizeof(saved), "%s/strikes", home);
 	}

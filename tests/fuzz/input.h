@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* For fuzz targets: an input as a file, and a look at all bytes of an output. */
+/* For fuzz targets: an input as a file, a place for files, and a look at all bytes of an output. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,4 +47,17 @@ static inline char *input_text(const uint8_t *data, size_t n)
 		memcpy(text, data, n);
 	text[n] = '\0';
 	return text;
+}
+
+/* A new directory, for the whole run; in memory where that can be: nothing waits for a disk. */
+static inline const char *input_directory(void)
+{
+	static char in_memory[] = "/dev/shm/fuzz.XXXXXX", on_disk[] = "/tmp/fuzz.XXXXXX";
+	const char *path = mkdtemp(in_memory);
+
+	if (!path)
+		path = mkdtemp(on_disk);
+	if (!path)
+		abort();
+	return path;
 }
