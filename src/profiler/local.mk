@@ -64,7 +64,7 @@ tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
-EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c
+EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c tests/bench/allocations.py
 
 check_PROGRAMS += tests/unit/test-switches
 tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h
