@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads are found by the lists of the VM and its ractors, and by what libc says of their numbers. */
+/* Threads are found by the lists of the VM and its ractors, and by their numbers in libc. */
 #include "runtimes/arch.h"
 #include "runtimes/ruby-internal.h"
 
