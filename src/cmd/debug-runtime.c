@@ -31,8 +31,9 @@ static int refuse(uint32_t pid, int error)
 		log_error("there is no process %u", pid);
 	else if (error == -ENOENT)
 		log_error("process %u has no runtime that perfwalk knows: none of libjvm.so "
-			  "(Java), libpython3.N.so and python3.N (Python), libnode.so and node "
-			  "(Node.js) is mapped",
+			  "(Java), libpython3.N.so and python3.N (Python), libphp*.so and php* "
+			  "(PHP), libruby*.so and ruby (Ruby), libnode.so and node (Node.js) is "
+			  "mapped",
 			  pid);
 	else if (error == -EACCES || error == -EPERM)
 		log_error("process %u: its memory may not be read: run as root, or as its user "

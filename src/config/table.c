@@ -101,9 +101,9 @@ static const struct config_key keys[] = {
 	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
 	 "Also record the kernel's part of each stack, if the kernel allows it."},
 	{"profiler", "interpreters", CONFIG_BOOL, AT(interpreters), "yes", 0, 0, 0, false,
-	 "Read the stacks of Python, Java and Node.js programs: their functions stand between the "
-	 "native ones. Python's are read at the moment of each sample, by a process on each CPU "
-	 "that runs while there are such programs."},
+	 "Read the stacks of Python, PHP, Ruby, Java and Node.js programs: their functions stand "
+	 "between the native ones. Those of the first three are read at the moment of each sample, "
+	 "by a process on each CPU that runs while there are such programs."},
 	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), "yes", 0, 0, 0, false,
 	 "Keep the native functions of an interpreter's own file in the stacks that have its "
 	 "frames. Without them such a stack has the program's functions, and native ones of other "
