@@ -35,8 +35,8 @@ struct file_state {
 	bool tried, was_sent;
 	bool allocator_tried;		/* to find the next */
 	struct alloc_places *allocator; /* NULL: it has none of its own */
-	bool go_known;	       /* go_version is */
-	uint32_t go_version;   /* of a program whose goroutines may have labels */
+	bool go_known;			/* go_version is */
+	uint32_t go_version;		/* of a program whose goroutines may have labels */
 	uint64_t again_window; /* last one in which it was opened for a symbolizer without it */
 };
 
@@ -55,6 +55,7 @@ struct process_state {
 	/* Of the file behind jitdump_fd of the process. NULL: none was opened. */
 	char *jitdump_path;
 	struct file_identity jitdump;
+	uint32_t n_execs;		 /* of the process, when these were looked for: */
 	struct process_runtime *runtime; /* NULL: it has none, or is not known to have one */
 	uint32_t n_runtime_mappings;	 /* so many it had when that was looked for */
 	/* The same of the allocation library, and when. */

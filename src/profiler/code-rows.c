@@ -360,10 +360,26 @@ static struct process_runtime *find_runtime(struct attribution *a)
 				    m->file->key.major, m->file->key.minor);
 }
 
+/* NULL: no memory. Another program may have its interpreter at the same place, but in memory of its
+ * own. */
+static struct process_state *state_of_program(struct attribution *a)
+{
+	struct process_state *s = attribution_process_state(a->process);
+
+	if (!s || s->n_execs == a->process->n_execs)
+		return s;
+	s->n_execs = a->process->n_execs;
+	s->runtime = runtimes_free_process(a->runtimes, s->runtime);
+	if (s->interpreter)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	s->n_runtime_mappings = s->n_interpreter_mappings = 0;
+	return s;
+}
+
 /* Looked for only once a frame is in code of no file, and once more when there are new mappings. */
 static struct process_runtime *runtime_of(struct attribution *a)
 {
-	struct process_state *s = attribution_process_state(a->process);
+	struct process_state *s = state_of_program(a);
 
 	if (!s || s->runtime || s->n_runtime_mappings == a->process->n_mappings)
 		return s ? s->runtime : NULL;
@@ -375,7 +391,7 @@ static struct process_runtime *runtime_of(struct attribution *a)
 /* Looked for when there are new mappings: a process that executes another program has others. */
 void attribution_look_for_interpreter(struct attribution *a)
 {
-	struct process_state *s = attribution_process_state(a->process);
+	struct process_state *s = state_of_program(a);
 	const struct file_state *file;
 	struct host_mapping *m;
 	uint64_t image;
