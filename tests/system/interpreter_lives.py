@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes src/reader src/profiler src/host src/opener src/broker
+"""What becomes of interpreters while they are recorded: they fork workers, execute themselves or another interpreter,
+their file is replaced on disk, it is stripped, or in a mount and pid namespace of its own. Each has its names still."""
+import os
+import shutil
+import subprocess
+import sys
+
+import rig
+
+WORK = """
+import os, sys, time
+def chain_{what}():
+    s = 0
+    for i in range(20000):
+        s += i
+    return s
+def run(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        chain_{what}()
+"""
+FORKS = WORK.format(what="worker") + """
+def chain_server():
+    run(0.2)
+chain_server()
+for _ in range(4):
+    if os.fork() == 0:
+        run(60)
+run(60)
+"""
+EXECUTES = WORK.format(what="first") + """
+run(0.4)
+os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[2:])
+"""
+FOREVER = "run(600)\n"
+JAVASCRIPT = "function chain_node() { let s = 0; for (let i = 0; i < 20000; i++) s += i % 7; return s; } for (;;) chain_node();"
+
+
+def names(what, seconds, command, want, **options):
+    """Records a program until it has had so much CPU time, whatever it is by then: each of these functions is there."""
+    p = rig.start(command, **options)
+    rig.wait_for(f"{what}: it runs", lambda: rig.cpu_seconds(p.pid) > 0.1)
+    folded = rig.path("lives.folded")
+    r = rig.record("-p", p.pid, "-F", "199", "-o", folded, until=lambda: rig.cpu_seconds(p.pid) > seconds)
+    rig.end(p)
+    rig.check(r.status == 0, f"{what}: recorded" + ("" if r.status == 0 else r.text()))
+    stacks = rig.read_folded(folded)
+    counts = {name: sum(s.n for s in stacks if any(f.startswith(name) for f in s.user)) for name in want}
+    rig.check(all(counts.values()), f"{what}: {counts}")
+
+
+def children(p):
+    return [p] + rig.children_of(p)
+
+
+def copy_of(python, directory):
+    """Its own binary, if that has the interpreter, else with the library beside it."""
+    os.makedirs(directory, exist_ok=True)
+    program = os.path.join(directory, os.path.basename(python))
+    shutil.copy(python, program)
+    libraries = [line.split()[2] for line in subprocess.run(["ldd", python], capture_output=True, text=True, check=True).stdout.splitlines()
+                 if "libpython" in line and "=>" in line]
+    for library in libraries:
+        shutil.copy(library, directory)
+    return program, [os.path.join(directory, os.path.basename(library)) for library in libraries]
+
+
+def check_replaced(python, env):
+    program, libraries = copy_of(python, rig.path("replaced"))
+    env = dict(env, LD_LIBRARY_PATH=os.path.dirname(program))
+    p = rig.start([program, "-c", WORK.format(what="replaced") + FOREVER], env=env)
+    rig.wait_for("it runs", lambda: rig.cpu_seconds(p.pid) > 0.2)
+    for path in [program, *libraries]:
+        shutil.copy(path, path + ".new")
+        os.rename(path + ".new", path)
+    before = rig.cpu_seconds(p.pid)
+    folded = rig.path("replaced.folded")
+    rig.record("-p", p.pid, "-F", "199", "-o", folded, until=lambda: rig.cpu_seconds(p.pid) > before + 0.5)
+    rig.end(p)
+    n = sum(s.n for s in rig.read_folded(folded) if any(f.startswith("chain_replaced") for f in s.user))
+    rig.check(n > 20, f"its file was replaced on disk: {n} samples have names")
+
+
+def check_apart(python, env):
+    """In a mount namespace where its file is at a path that the host does not have."""
+    program, _ = copy_of(python, rig.path("image"))
+    env = dict(env, LD_LIBRARY_PATH="/mnt")
+    script = f"mount --bind {os.path.dirname(program)} /mnt && exec /mnt/{os.path.basename(program)} -c \"$1\""
+    unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", script, "sh"]
+    p = rig.start([*unshare, WORK.format(what="apart") + FOREVER], env=env)
+    pid = rig.wait_for("the program", lambda: rig.children_of(p.pid))[0]
+    rig.wait_for("it runs", lambda: rig.cpu_seconds(pid) > 0.3)
+    folded = rig.path("apart.folded")
+    rig.record_cpu(0.5, [pid], "-p", pid, "-F", "199", "-o", folded)
+    rig.end(p)
+    n = sum(s.n for s in rig.read_folded(folded) if any(f.startswith("chain_apart") for f in s.user))
+    rig.check(n > 20, f"in a mount and a pid namespace of its own: {n} samples have names")
+
+
+def check_stripped(python, env):
+    program, libraries = copy_of(python, rig.path("stripped"))
+    for path in [program, *libraries]:
+        os.chmod(path, 0o755)
+        subprocess.run(["strip", "--strip-all", path], check=True)
+    names("stripped", 0.7, [program, "-c", WORK.format(what="stripped") + FOREVER], want=["chain_stripped"],
+          env=dict(env, LD_LIBRARY_PATH=os.path.dirname(program)))
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("python3", "node", "strip", "unshare")
+    python = os.path.realpath(sys.executable)
+    # What a copy finds its modules by.
+    env = dict(os.environ, PYTHONHOME=f"{sys.base_prefix}:{sys.base_exec_prefix}")
+    server = rig.start([python, "-c", FORKS])
+    rig.wait_for("workers", lambda: len(rig.children_of(server.pid)) == 4, 30)
+    folded = rig.path("workers.folded")
+    all_of = children(server.pid)
+    rig.record_cpu(1.5, all_of, "-p", ",".join(map(str, all_of)), "-F", "199", "-o", folded)
+    for pid in rig.children_of(server.pid):
+        rig.kill(pid, 9)
+    rig.end(server)
+    stacks = rig.read_folded(folded)
+    named = sum(s.n for s in stacks if any(f.startswith("chain_worker") for f in s.user))
+    rig.check(named > 0.8 * rig.total(stacks), f"a server and what it forked: {named} of {rig.total(stacks)} samples have names")
+    # The distribution's may be at the same addresses in each process.
+    for other in sorted({python, os.path.realpath("/usr/bin/python3")}):
+        if os.access(other, os.X_OK):
+            names(f"{other} executes itself", 0.9, [other, "-c", EXECUTES, other, "-c", WORK.format(what="second") + FOREVER],
+                  want=["chain_first", "chain_second"])
+    names("executes Node.js", 0.9, [python, "-c", EXECUTES, os.path.realpath(shutil.which("node")), "-e", JAVASCRIPT],
+          want=["chain_first", "chain_node"])
+    check_replaced(python, env)
+    check_stripped(python, env)
+    check_apart(python, env)
+
+
+rig.run(main)
