@@ -163,7 +163,7 @@ static bool read_goroutine(struct memory *m, const struct go_layout *l, uint64_t
 	return its == thread && is_struct(*ret_labels);
 }
 
-/* The thread is taken to stand still. Whether it did shows when both are read again. */
+/* The goroutine is taken to stand still. Whether it did shows when its labels are looked at again. */
 enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint64_t thread,
 			      uint32_t number, uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {
@@ -177,8 +177,7 @@ enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint6
 		return GO_NO_LABELS;
 	memcpy(ret, &its_number, sizeof(its_number));
 	(l->listed ? read_list : read_map)(&r, labels);
-	if (r.n == GO_LABELS_HEAD_BYTES || memory_u64(m, thread + l->current) != goroutine ||
-	    memory_u64(m, goroutine + l->labels) != labels)
+	if (r.n == GO_LABELS_HEAD_BYTES || memory_u64(m, goroutine + l->labels) != labels)
 		return GO_NO_LABELS;
 	*ret_n = r.n;
 	return GO_LABELS;

@@ -122,8 +122,12 @@ uint64_t thread_variable_address(struct memory *m, const struct thread_variable 
 
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid)
 {
-	uint64_t thread = robust_list ? arch_thread_of_list(robust_list) : 0;
+	enum { NUMBER = 16 }; /* in front of the list: one read, for each sample */
+	uint64_t thread = robust_list > NUMBER ? arch_thread_of_list(robust_list) : 0;
 	uint32_t number;
 
-	return thread && arch_thread_number(m, thread, &number) && number == own_tid ? thread : 0;
+	return thread && memory_read(m, robust_list - NUMBER, &number, sizeof(number)) &&
+			       number == own_tid
+		       ? thread
+		       : 0;
 }
