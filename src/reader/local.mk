@@ -20,3 +20,13 @@ tests_unit_test_clients_SOURCES = tests/unit/test-clients.c tests/runtimes/recor
 	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_clients_LDADD = libreader.a libprocess.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
 tests_unit_test_clients_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+
+# make bench-spans: what the span of a sample costs. Not part of make check.
+EXTRA_PROGRAMS += tests/bench/spans-bench
+tests_bench_spans_bench_SOURCES = tests/bench/spans.c
+tests_bench_spans_bench_LDADD = libreader.a libruntimes.a libutil.a
+CLEANFILES += tests/bench/spans-bench$(EXEEXT)
+
+.PHONY: bench-spans
+bench-spans: tests/bench/spans-bench$(EXEEXT)
+	./tests/bench/spans-bench$(EXEEXT)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a sample costs a reader more for its span: the CPU time to read a thread's context, and the
+ * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The structs
+ * of Go are made as its runtime has them.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtimes/thread-context.h"
+#include "runtimes/thread-variable.h"
+#include "src/reader/go-threads.h"
+
+enum { ROUNDS = 20000, PASSES = 9, NUMBER = 4711 };
+
+static __thread void *variable;
+static uint8_t record[64] __attribute__((aligned(8)));
+static uint8_t thread[512] __attribute__((aligned(8))), goroutine[512] __attribute__((aligned(8)));
+static uint64_t labels[3], pairs[2][4];
+static uint64_t n_reads;
+static int memory;
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	n_reads++;
+	return pread(memory, ret, n, (off_t)address) == (ssize_t)n;
+}
+
+static struct memory budget(void)
+{
+	return (struct memory){.read = read_memory, .reads_left = 48, .bytes_left = 16384};
+}
+
+/* The broker tells both once for each thread. */
+static uint64_t list;
+static uint32_t own_tid;
+
+static bool read_context(void)
+{
+	struct memory m = budget();
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES], again[THREAD_CONTEXT_HEAD_BYTES];
+	struct thread_variable v = {0};
+	uint64_t pointer = thread_pointer_of(&m, list, own_tid), at, address;
+
+	v.offset = (int64_t)((uintptr_t)&variable - pointer);
+	at = pointer ? thread_variable_address(&m, &v, pointer) : 0;
+	address = at ? memory_u64(&m, at) : 0;
+	return thread_context_read(&m, address, bytes) > 0 && memory_u64(&m, at) == address &&
+	       memory_read(&m, address, again, sizeof(again));
+}
+
+static struct go_threads *threads;
+
+static bool read_labels(void)
+{
+	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0};
+	struct memory m = budget();
+	uint8_t bytes[GO_LABELS_MAX_BYTES];
+
+	return go_threads_read(threads, &m, &s, bytes) > 0;
+}
+
+static struct go_layout layout;
+
+static void put(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static bool read_none(void)
+{
+	put(goroutine + layout.labels, 0);
+	return !read_labels();
+}
+
+static bool call_kernel(void)
+{
+	return syscall(SYS_getppid) >= 0;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The fastest of some passes: others wait for somebody else. */
+static bool measure(const char *what, bool (*read)(void))
+{
+	uint64_t best = UINT64_MAX;
+
+	n_reads = 0;
+	for (int pass = 0; pass < PASSES; pass++) {
+		uint64_t begin = cpu_ns(), ns;
+
+		for (int i = 0; i < ROUNDS; i++) {
+			if (!read())
+				return false;
+		}
+		ns = (cpu_ns() - begin) / ROUNDS;
+		best = ns < best ? ns : best;
+	}
+	printf("%-36s %5llu ns, %llu reads\n", what, (unsigned long long)best,
+	       (unsigned long long)(n_reads / ROUNDS / PASSES));
+	return true;
+}
+
+static void set_text(uint64_t *string, const char *text)
+{
+	string[0] = (uintptr_t)text;
+	string[1] = strlen(text);
+}
+
+static void make(const struct go_layout *l)
+{
+	uint64_t size;
+
+	(void)syscall(SYS_get_robust_list, 0, &list, &size);
+	own_tid = (uint32_t)gettid();
+	memset(record, 7, sizeof(record));
+	record[24] = 1;
+	put(record + 26, 0);
+	variable = record;
+	put(thread + l->number, NUMBER);
+	put(thread + l->current, (uintptr_t)goroutine);
+	put(goroutine + 48, (uintptr_t)thread);
+	put(goroutine + l->labels, (uintptr_t)labels);
+	labels[0] = (uintptr_t)pairs;
+	labels[1] = labels[2] = 2;
+	set_text(&pairs[0][0], "span_id");
+	set_text(&pairs[0][2], "00f067aa0ba902b7");
+	set_text(&pairs[1][0], "trace_id");
+	set_text(&pairs[1][2], "4bf92f3577b34da6a3ce929d0e0e4736");
+}
+
+int main(void)
+{
+	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	if (memory < 0 || !go_layout_find(26, &layout) || !(threads = go_threads_new(&layout)))
+		return 1;
+	make(&layout);
+	return measure("a system call (getppid)", call_kernel) &&
+			       measure("a thread context", read_context) &&
+			       measure("two labels of a goroutine", read_labels) &&
+			       measure("a goroutine with none", read_none)
+		       ? 0
+		       : 1;
+}
