@@ -5,6 +5,7 @@
  * record of a thread.
  */
 #include "proto/process-context.h"
+#include "runtimes/go.h"
 #include "runtimes/thread-context.h"
 #include "src/host/host.h"
 #include "tests/fuzz/input.h"
@@ -74,6 +75,28 @@ static void touch_record(const uint8_t *bytes, size_t size)
 	free(whole);
 }
 
+/* The structs of a thread and its goroutine, wherever the input has them. */
+static void touch_labels(const uint8_t *bytes, size_t size)
+{
+	struct record r = {bytes, size};
+	struct memory m = {.read = read_record,
+			   .ctx = &r,
+			   .reads_left = GO_LABELS_MAX_READS,
+			   .bytes_left = UINT32_MAX};
+	uint8_t copy[GO_LABELS_MAX_BYTES];
+	struct go_layout layout;
+	struct go_label label;
+	uint32_t n = 0, at = 0;
+	bool known = go_layout_find(size % 2 ? 22 : 26, &layout);
+
+	if (!known || go_labels_read(&m, &layout, 2, 1, copy, &n) != GO_LABELS)
+		return;
+	while (go_label_next(copy, n, &at, &label)) {
+		input_touch(label.key, label.n_key);
+		input_touch(label.value, label.n_value);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	_cleanup_free_ char *text = n ? input_text(data + 1, n - 1) : NULL;
@@ -82,7 +105,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (!bytes)
 		return 0;
 	memcpy(bytes, data + 1, n - 1); /* without room for one byte more */
-	if (data[0] % 3 == 2)
+	if (data[0] == 'g')
+		touch_labels(bytes, n - 1);
+	else if (data[0] % 3 == 2)
 		touch_record(bytes, n - 1);
 	else if (data[0] % 3 == 1)
 		(void)host_parse_resource_variable(text, touch_pair, NULL);
