@@ -163,7 +163,8 @@ static bool read_goroutine(struct memory *m, const struct go_layout *l, uint64_t
 	return its == thread && is_struct(*ret_labels);
 }
 
-/* The goroutine is taken to stand still. Whether it did shows when its labels are looked at again. */
+/* The goroutine is taken to stand still. Whether it did shows when its labels are looked at again.
+ */
 enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint64_t thread,
 			      uint32_t number, uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a sample costs a reader more for its span: the CPU time to read a thread's context, and the
- * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The structs
- * of Go are made as its runtime has them.
+ * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The
+ * structs of Go are made as its runtime has them.
  */
 #include <fcntl.h>
 #include <stdio.h>
