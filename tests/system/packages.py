@@ -270,19 +270,19 @@ def ubuntu_keys():
 
 
 def mirror_of(suite):
-    """Its address, and what debootstrap is told besides: Ubuntu's is its own, Debian's what this host's apt has."""
+    """Its address, and debootstrap's options and script: Ubuntu's is its own, Debian's what this host's apt has."""
     if suite in UBUNTU_SUITES:
-        return UBUNTU, [f"--keyring={ubuntu_keys()}", "--components=main,universe"]
+        return UBUNTU, [f"--keyring={ubuntu_keys()}", "--components=main,universe"], "gutsy"
     mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
-    return [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0], []
+    return [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0], [], "sid"
 
 
 def debootstrap(suite):
     """Its files, with systemd and rpm."""
     rig.need_programs("debootstrap", "apt-get")
-    mirror, options = mirror_of(suite)
+    mirror, options, script = mirror_of(suite)
     root = rig.path(suite)
-    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", *options, suite, root, mirror)
+    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", *options, suite, root, mirror, f"/usr/share/debootstrap/scripts/{script}")
     return root
 
 
