@@ -3,7 +3,6 @@
 #include <elf.h>
 
 #include "runtimes/arch.h"
-#include "runtimes/go.h"
 
 const bool arch_has_hotspot = false;
 
@@ -137,8 +136,3 @@ uint64_t arch_thread_of_list(uint64_t robust_list)
 {
 	return 0;
 }
-
-/* ---- Go ---- */
-
-const int go_register = 28;
-const int go_near = 16;

@@ -8,7 +8,6 @@
 #include <elf.h>
 
 #include "runtimes/arch.h"
-#include "runtimes/go.h"
 
 const bool arch_has_hotspot = true;
 
@@ -313,8 +312,3 @@ uint64_t arch_thread_of_list(uint64_t robust_list)
 {
 	return robust_list - 0x2e0;
 }
-
-/* ---- Go ---- */
-
-const int go_register = 22; /* r14 */
-const int go_near = -8 * GO_NEAR_WORDS;
