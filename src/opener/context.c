@@ -242,13 +242,12 @@ int opener_context(const struct message *ask)
 	_cleanup_free_ uint8_t *payload = NULL;
 	struct context_file head = {0};
 	uint64_t address = 0;
-	uint32_t wanted = ask->ask_context.wanted;
 	int r;
 
 	if (dir < 0)
 		return dir;
-	head.error = wanted & CONTEXT_WANTED ? find_context(dir, &address) : -ENOENT;
-	if (wanted & ENVIRONMENT_WANTED) {
+	head.error = find_context(dir, &address);
+	if (ask->ask_context.environment) {
 		environment = malloc(MAX_ENVIRONMENT_BYTES);
 		if (!environment)
 			return -ENOMEM;
@@ -265,7 +264,7 @@ int opener_context(const struct message *ask)
 	if (payload)
 		head.error =
 			read_context(dir, address, ask->ask_context.published_ns, payload, &head);
-	return head.error < 0 && !(wanted & ENVIRONMENT_WANTED)
+	return head.error < 0 && !ask->ask_context.environment
 		       ? head.error
 		       : write_file(&head, environment, payload);
 }

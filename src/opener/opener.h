@@ -110,7 +110,7 @@ int opener_blocked(const struct message *ask);
 
 /*
  * What a process says of itself, as a memory file that begins with a struct context_file: named
- * variables of its environment and the payload of its process context (OTEP 4719), what is wanted.
+ * variables of its environment, if asked for, and the payload of its process context (OTEP 4719).
  * -ESRCH: another process has the pid now; -ENOENT: it says nothing. Without the environment also
  * -EALREADY: it is the context that is known; -EAGAIN: it was being written; -EBADMSG: it is none.
  */

@@ -315,7 +315,7 @@ struct message {
 			uint64_t start_time_ns; /* of the process, since boot; 0: not known */
 			uint64_t published_ns;	/* of the context that is known; 0: none is */
 			uint32_t pid;
-			uint32_t wanted; /* CONTEXT_WANTED, ENVIRONMENT_WANTED or both */
+			uint32_t environment; /* 1: wanted, too */
 		} ask_context;
 		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
@@ -378,7 +378,6 @@ struct message {
 
 /* What a process says of itself: the beginning of a file, with variables of its environment, each
  * with its 0, and the payload of its process context behind it. */
-enum { CONTEXT_WANTED = 1, ENVIRONMENT_WANTED = 2 };
 #define CONTEXT_MAX_ENVIRONMENT 16384
 #define CONTEXT_MAX_PAYLOAD	65536
 struct context_file {

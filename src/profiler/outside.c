@@ -207,13 +207,13 @@ int outside_open_table(struct outside *o, uint32_t pid, uint64_t address)
 }
 
 int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,
-			 uint32_t wanted)
+			 bool environment)
 {
 	struct message m = {.type = MESSAGE_ASK_CONTEXT};
 
 	m.ask_context.pid = p->pid;
 	m.ask_context.start_time_ns = p->start_time_ns;
 	m.ask_context.published_ns = published_ns;
-	m.ask_context.wanted = wanted;
+	m.ask_context.environment = environment;
 	return ask_descriptor(o->ask, &m);
 }

@@ -29,9 +29,9 @@ int outside_open_blocked(struct outside *o, uint32_t pid, uint32_t tid, uint64_t
 /* The effective user of a process. 0 or -errno. */
 int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid);
 /* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of
- * the context that is known, 0: none; wanted: CONTEXT_WANTED, ENVIRONMENT_WANTED or both. */
+ * the context that is known, 0: none; environment: its variables, too. */
 int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,
-			 uint32_t wanted);
+			 bool environment);
 /* The memory of a process with a runtime's library, and what it has mapped now: an owned descriptor
  * or -errno. */
 int outside_open_memory(struct outside *o, uint32_t pid);

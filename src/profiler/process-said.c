@@ -12,7 +12,6 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/globs.h"
-#include "util/hash.h"
 #include "util/text.h"
 
 #define MAX_ATTRIBUTES	 64 /* of a process */
@@ -22,8 +21,6 @@
 #define MAX_TEXT_BYTES	 8192		       /* of a process */
 #define MAX_TOTAL_BYTES	 (UINT64_C(8) << 20)   /* of all */
 #define YOUNG_NS	 (500 * NSEC_PER_MSEC) /* too short a life to say much */
-#define GROWN_NS	 (2 * NSEC_PER_SEC)    /* the same for a context of a silent program */
-#define SILENT_PROCESSES 8		       /* of a program */
 #define FIRST_DELAY_NS	 (1 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
 #define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
@@ -324,41 +321,12 @@ static void take_all(struct process_said *s, struct collection *c, int fd)
 	replace_keys(s, c);
 }
 
-static struct silent_program *program_of(struct sayings *of, const struct host_process *p,
-					 uint64_t *ret_hash)
-{
-	const char *path = p->executable_path ? p->executable_path : p->comm;
-
-	*ret_hash = hash_bytes(path, strlen(path), 0);
-	return &of->programs[*ret_hash % SAYINGS_PROGRAMS];
-}
-
-static bool is_silent(struct sayings *of, const struct host_process *p)
-{
-	uint64_t hash;
-	const struct silent_program *program = program_of(of, p, &hash);
-
-	return program->hash == hash && program->n >= SILENT_PROCESSES;
-}
-
-static void note_silence(struct sayings *of, const struct host_process *p, bool silent)
-{
-	uint64_t hash;
-	struct silent_program *program = program_of(of, p, &hash);
-
-	if (program->hash != hash || !silent)
-		*program = (struct silent_program){.hash = hash};
-	program->n += silent;
-}
-
 /* All that it says. false: not now. */
 static bool ask_for_all(struct process_said *s, struct sayings *of, const struct host_process *p,
-			bool in_pod, bool context)
+			bool in_pod)
 {
 	_cleanup_free_ struct collection *c = calloc(1, sizeof(*c));
-	_cleanup_close_ int fd = outside_open_context(of->outside, p, 0,
-						      context ? CONTEXT_WANTED | ENVIRONMENT_WANTED
-							      : ENVIRONMENT_WANTED);
+	_cleanup_close_ int fd = outside_open_context(of->outside, p, 0, true);
 
 	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT)
 		return false;
@@ -368,8 +336,6 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 		take_all(s, c, fd);
 	else if (fd == -ENOENT)
 		take_nothing(s, c);
-	if (context)
-		note_silence(of, p, s->published_ns == 0);
 	return true;
 }
 
@@ -377,18 +343,14 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 static bool has_changed(const struct process_said *s, struct sayings *of,
 			const struct host_process *p)
 {
-	_cleanup_close_ int fd =
-		outside_open_context(of->outside, p, s->published_ns, CONTEXT_WANTED);
+	_cleanup_close_ int fd = outside_open_context(of->outside, p, s->published_ns, false);
 
 	return fd >= 0 || (fd == -ENOENT && s->published_ns != 0);
 }
 
-/* How long it has lived; of an unknown start: for ever. */
-static uint64_t age_of(const struct host_process *p)
+static bool is_young(const struct host_process *p)
 {
-	uint64_t now = clock_get_ns(CLOCK_BOOTTIME);
-
-	return !p->start_time_ns ? UINT64_MAX : now > p->start_time_ns ? now - p->start_time_ns : 0;
+	return p->start_time_ns && clock_get_ns(CLOCK_BOOTTIME) < p->start_time_ns + YOUNG_NS;
 }
 
 /* A library that publishes a context for the first time has come with new mappings. Some processes
@@ -416,9 +378,6 @@ static uint64_t next_delay(const struct process_said *s, const struct sayings *o
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
 		       bool in_pod, uint64_t now_ns)
 {
-	uint64_t age;
-	bool context;
-
 	if (s->looked && s->n_execs != p->n_execs) {
 		free_keys(s->keys, s->n_keys);
 		*s = (struct process_said){.text = s->text,
@@ -429,21 +388,15 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 	hurry(s, p, now_ns);
 	if (!of->outside || now_ns < s->next_ns || p->is_kernel || p->exited)
 		return;
-	age = age_of(p);
-	if (age < YOUNG_NS) {
+	if (is_young(p)) {
 		s->next_ns = now_ns + YOUNG_NS;
 		return;
 	}
-	context = s->looked || age >= GROWN_NS || !is_silent(of, p);
 	s->next_ns = now_ns + FIRST_DELAY_NS;
-	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod, context))
+	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
 		return;
 	s->looked = true;
 	s->n_execs = p->n_execs;
-	if (!context) {
-		s->next_ns = now_ns + GROWN_NS - age;
-		return;
-	}
 	s->delay_ns = next_delay(s, of);
 	s->next_ns = now_ns + s->delay_ns;
 }

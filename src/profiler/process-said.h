@@ -7,8 +7,7 @@
  *
  * A process is looked at when it has lived for a moment, and again: soon and then less and less
  * often while it says nothing, but soon if it maps more code, at each interval once it has
- * published a context. To look for a context costs the most: with programs that never published
- * one this waits a moment longer, since most of their processes are gone by then.
+ * published a context.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,14 +17,6 @@
 
 struct outside;
 
-#define SAYINGS_PROGRAMS 256
-
-/* A program, and how many of its processes had no context, one after the other. */
-struct silent_program {
-	uint64_t hash;
-	uint32_t n;
-};
-
 /* Of all processes. */
 struct sayings {
 	struct outside *outside;  /* borrowed; NULL: they are not asked, since they are gone */
@@ -33,7 +24,6 @@ struct sayings {
 	uint64_t interval_ns;	  /* between looks at a context */
 	size_t n_bytes;		  /* held of all; bounded */
 	uint64_t n_refused;	  /* attributes that did not fit */
-	struct silent_program programs[SAYINGS_PROGRAMS]; /* at their hash */
 };
 
 /* Of one process; {0} at first. */

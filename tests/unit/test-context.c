@@ -19,7 +19,7 @@ static struct message ask_of(pid_t pid, uint64_t known_ns, bool environment)
 
 	ask.ask_context.pid = (uint32_t)pid;
 	ask.ask_context.published_ns = known_ns;
-	ask.ask_context.wanted = environment ? CONTEXT_WANTED | ENVIRONMENT_WANTED : CONTEXT_WANTED;
+	ask.ask_context.environment = environment;
 	return ask;
 }
 

@@ -7,14 +7,18 @@
 #include <unistd.h>
 
 #include "src/opener/opener.h"
+#include "src/process/ask.h"
+#include "src/profiler/outside.h"
 #include "src/profiler/process-said.h"
 #include "tests/unit/context-publisher.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-static volatile uint32_t wanted; /* by the last question */
+enum question { NO_QUESTION, CONTEXT_ALONE, ALL_IT_SAYS };
+static volatile enum question asked; /* last */
 static struct ask ask;
+static struct outside outside = {.ask = &ask};
 static pid_t silent;
 
 static void *answer(void *ctx)
@@ -26,7 +30,7 @@ static void *answer(void *ctx)
 	while (message_recv(*sock, &m, fds, 0) > 0) {
 		int fd = opener_context(&m);
 
-		wanted = m.ask_context.wanted;
+		asked = m.ask_context.environment ? ALL_IT_SAYS : CONTEXT_ALONE;
 		a = (struct message){.type = MESSAGE_ANSWER, .seq = m.seq};
 		a.answer.error = fd < 0 ? fd : 0;
 		(void)message_send(*sock, &a, &fd, fd >= 0);
@@ -46,69 +50,77 @@ static pid_t start_silent(void)
 	return pid;
 }
 
-/* What is asked of a process that is as old as that; of unknown age: 0. */
-static uint32_t look(struct sayings *of, struct process_said *s, pid_t pid, char *program,
-		     uint64_t age_ns, uint64_t now_ns)
+/* What is asked of a process with so many mappings that is as old as that. */
+static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings, uint64_t age_ns,
+			  uint64_t now_ns)
 {
-	struct host_process p = {.pid = (uint32_t)pid, .executable_path = program};
+	static char program[] = "/bin/program";
+	struct sayings of = {.outside = &outside};
+	struct host_process p = {
+		.pid = (uint32_t)pid, .executable_path = program, .n_mappings = n_mappings};
 
-	if (age_ns)
+	/* Of oneself the start must be right. */
+	if (pid != getpid())
 		p.start_time_ns = clock_get_ns(CLOCK_BOOTTIME) - age_ns;
-	wanted = 0;
-	process_said_look(s, of, &p, false, now_ns);
-	return wanted;
+	asked = NO_QUESTION;
+	process_said_look(s, &of, &p, false, now_ns);
+	return asked;
 }
 
-static void test_silent_programs(void)
+/* Less and less often: after 1, 2, 4 ... seconds. */
+static void test_silent_process(void)
 {
-	static char program[] = "/bin/silent", other[] = "/bin/other";
-	const uint64_t age = 600 * NSEC_PER_MSEC, second = NSEC_PER_SEC;
-	const uint32_t all = CONTEXT_WANTED | ENVIRONMENT_WANTED;
-	struct sayings of = {.ask = &ask};
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
 	struct process_said s = {.text = NULL};
+	uint64_t now = second;
 
-	CHECK_INT(look(&of, &s, silent, program, age / 2, second), ==, 0);
-	for (int i = 0; i < 8; i++) {
-		s = (struct process_said){.text = NULL};
-		CHECK_INT(look(&of, &s, silent, program, age, second), ==, all);
-		CHECK_INT(look(&of, &s, silent, program, age, second), ==, 0);
+	CHECK_INT(look(&s, silent, 1, age / 2, now), ==, NO_QUESTION);
+	now += second;
+	CHECK_INT(look(&s, silent, 1, age, now), ==, ALL_IT_SAYS);
+	for (uint64_t delay = second; delay <= 32 * second; delay *= 2) {
+		CHECK_INT(look(&s, silent, 1, age, now + delay - 1), ==, NO_QUESTION);
+		now += delay;
+		CHECK_INT(look(&s, silent, 1, age, now), ==, CONTEXT_ALONE);
 	}
-	/* What it says in its environment is not put off. */
-	s = (struct process_said){.text = NULL};
-	CHECK_INT(look(&of, &s, silent, program, age, second), ==, ENVIRONMENT_WANTED);
-	CHECK_INT(look(&of, &s, silent, program, age + second, 2 * second), ==, 0);
-	CHECK_INT(look(&of, &s, silent, program, age + 2 * second, 3 * second), ==, CONTEXT_WANTED);
-	/* An old one is asked at once, and those of other programs. */
-	s = (struct process_said){.text = NULL};
-	CHECK_INT(look(&of, &s, silent, program, 3 * second, second), ==, all);
-	s = (struct process_said){.text = NULL};
-	CHECK_INT(look(&of, &s, silent, other, age, second), ==, all);
 }
 
-/* One that publishes speaks for those after it. */
-static void test_a_program_that_speaks(void)
+/* New code is a reason to look within a second, but not for ever. */
+static void test_new_mappings(void)
 {
-	static char program[] = "/bin/speaks";
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now = second;
+	uint32_t n_mappings = 1;
+	int n_asked = 0;
+
+	for (int i = 0; i < 7; now += 64 * second, i++)
+		CHECK_INT(look(&s, silent, n_mappings, age, now), !=, NO_QUESTION);
+	/* Its next turn is a minute away each time. */
+	for (int i = 0; i < 20; now += 64 * second, i++) {
+		(void)look(&s, silent, n_mappings, age, now);
+		s.delay_ns = 32 * second;
+		s.next_ns = now + 60 * second;
+		CHECK_INT(look(&s, silent, ++n_mappings, age, now + second), ==, NO_QUESTION);
+		n_asked += look(&s, silent, n_mappings, age, now + 2 * second) != NO_QUESTION;
+	}
+	CHECK_INT(n_asked, ==, 8);
+}
+
+static void test_process_that_publishes(void)
+{
 	static const char payload[] = "";
 	struct published_header *header = published_map(1);
-	struct sayings of = {.ask = &ask};
-	struct process_said s;
+	struct process_said s = {.text = NULL};
 
 	CHECK(header);
 	published_set(header, payload, 0, 77);
-	for (int i = 0; i < 9; i++) {
-		s = (struct process_said){.text = NULL};
-		(void)look(&of, &s, silent, program, 600 * NSEC_PER_MSEC, NSEC_PER_SEC);
-	}
-	CHECK_INT(wanted, ==, ENVIRONMENT_WANTED);
-	s = (struct process_said){.text = NULL};
-	CHECK_INT(look(&of, &s, getpid(), program, 0, NSEC_PER_SEC), ==,
-		  CONTEXT_WANTED | ENVIRONMENT_WANTED);
+	CHECK_INT(look(&s, getpid(), 1, 0, NSEC_PER_SEC), ==, ALL_IT_SAYS);
 	CHECK_INT(s.published_ns, ==, 77);
-	process_said_deinit(&s, &of);
-	s = (struct process_said){.text = NULL};
-	CHECK_INT(look(&of, &s, silent, program, 600 * NSEC_PER_MSEC, NSEC_PER_SEC), ==,
-		  CONTEXT_WANTED | ENVIRONMENT_WANTED);
+	/* It is the one that is known. */
+	CHECK_INT(look(&s, getpid(), 1, 0, 1000 * NSEC_PER_SEC), ==, CONTEXT_ALONE);
+	published_set(header, payload, 0, 78);
+	CHECK_INT(look(&s, getpid(), 1, 0, 2000 * NSEC_PER_SEC), ==, ALL_IT_SAYS);
+	CHECK_INT(s.published_ns, ==, 78);
 	CHECK_INT(munmap(header, PUBLISHED_BYTES), ==, 0);
 }
 
@@ -121,8 +133,9 @@ int main(void)
 	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), ==, 0);
 	CHECK_INT(pthread_create(&thread, NULL, answer, &ends[1]), ==, 0);
 	ask.sock = ends[0];
-	RUN(test_silent_programs);
-	RUN(test_a_program_that_speaks);
+	RUN(test_silent_process);
+	RUN(test_new_mappings);
+	RUN(test_process_that_publishes);
 	(void)close(ends[0]);
 	CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	(void)close(ends[1]);
