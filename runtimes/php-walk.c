@@ -180,7 +180,7 @@ enum chain_result php_follow(struct php *p, const struct chained_thread *thread,
 	struct php_chain c = {
 		.p = p, .thread = thread, .frames = frames, .max = max, .loop = {.power = 16}};
 	enum chain_result r = CHAIN_WHOLE;
-	struct php_frame f;
+	struct php_frame f = {0};
 	uint64_t at;
 
 	p->n_window = 0;
