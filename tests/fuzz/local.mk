@@ -105,7 +105,7 @@ tests_fuzz_replay_cpython_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/te
 tests_fuzz_replay_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay-interp
-tests_fuzz_replay_interp_SOURCES = tests/fuzz/fuzz-interp.c tests/fuzz/input.h tests/fuzz/replay.h \
+tests_fuzz_replay_interp_SOURCES = tests/fuzz/fuzz-interp.c tests/fuzz/recording-target.h tests/fuzz/input.h tests/fuzz/replay.h \
 	tests/runtimes/recorded-chain.h tests/runtimes/recording.h
 tests_fuzz_replay_interp_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/interp"'
 tests_fuzz_replay_interp_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
