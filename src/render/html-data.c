@@ -199,14 +199,16 @@ static void put_nodes(FILE *out, const struct calltree *t, uint32_t *order)
 }
 
 /* As texts, each a key, "=" and the value. */
-static void put_labels(FILE *out, const char *text, bool (*wanted)(const char *key), bool *begun)
+static int put_labels(FILE *out, const char *text, bool (*wanted)(const char *key), bool *begun)
 {
 	size_t size = strlen(text) + 1;
 	_cleanup_free_ char *buf = malloc(size);
 	struct label l;
 	char both[4608];
 
-	while (buf && label_read(&text, &l, buf, size)) {
+	if (!buf)
+		return -ENOMEM;
+	while (label_read(&text, &l, buf, size)) {
 		if (wanted && !wanted(l.key))
 			continue;
 		if (l.text)
@@ -217,24 +219,29 @@ static void put_labels(FILE *out, const char *text, bool (*wanted)(const char *k
 		json_put_string(out, both);
 		*begun = true;
 	}
+	return 0;
 }
 
 /* What is said of a thread and of its service, if there is something. */
-static void put_said(FILE *out, const struct profile *p, const struct profile_thread *t)
+static int put_said(FILE *out, const struct profile *p, const struct profile_thread *t)
 {
 	strid said = p->processes.items[t->process].attributes;
 	bool begun = false;
+	int r = put_labels(out, profile_text(p, said), label_names_service, &begun);
 
-	put_labels(out, profile_text(p, said), label_names_service, &begun);
-	put_labels(out, profile_text(p, t->labels), NULL, &begun);
+	if (r == 0)
+		r = put_labels(out, profile_text(p, t->labels), NULL, &begun);
 	if (begun)
 		(void)fputc(']', out);
+	return r;
 }
 
-static void put_threads(FILE *out, const struct profile *p)
+static int put_threads(FILE *out, const struct profile *p)
 {
+	int r = 0;
+
 	fputs(",\n\"threads\":[", out);
-	for (uint32_t i = 0; i < p->threads.n; i++) {
+	for (uint32_t i = 0; r == 0 && i < p->threads.n; i++) {
 		const struct profile_thread *t = &p->threads.items[i];
 		char name[FRAME_MAX_NAME], owner[256];
 
@@ -247,10 +254,11 @@ static void put_threads(FILE *out, const struct profile *p)
 		json_put_string(out, name);
 		fputc(',', out);
 		json_put_string(out, owner);
-		put_said(out, p, t);
+		r = put_said(out, p, t);
 		fputc(']', out);
 	}
 	fputs("]", out);
+	return r;
 }
 
 static void put_samples(FILE *out, const struct profile *p, const struct calltree *t,
@@ -343,9 +351,10 @@ int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 		put_symbols(out, &t);
 		put_places(out, p, &t);
 		put_nodes(out, &t, order);
-		put_threads(out, p);
+		r = put_threads(out, p);
 		put_samples(out, p, &t, order);
-		r = all && profile_is_off_cpu(p, 0) ? put_locks(out, all) : 0;
+		if (r == 0 && all && profile_is_off_cpu(p, 0))
+			r = put_locks(out, all);
 		fputs("}", out);
 	}
 	calltree_deinit(&t);
