@@ -220,7 +220,7 @@ def refusals():
                         (["-e", "{cs,faults}"], "grouped"), (["-e", "cs/depth=1/"], "freq=HZ"),
                         (["-e", "cs/period=0/"], "period=COUNT"), (["-e", "cs/period=1"], "period=COUNT"),
                         (["-e", "cs,"], "unknown event"), (["-e", "cs/name=a b/"], "name=TEXT"),
-                        (["-e", "cs/name=x/,faults/name=x/"], "give one another name"), (["-e", "cs/filter=/"], "filter=EXPRESSION"),
+                        (["-e", "cs/name=x/,faults/name=x/"], "give one of them another"), (["-e", "cs/filter=/"], "filter=EXPRESSION"),
                         (["-e", "cs/filter=x==1/"], "only tracepoints have fields"), (["--filter", "x==1"], "the event before it"), (["-e", "cs,page-fautls"], "did you mean page-faults"),
                         (["-e", "cpu-clock,cs", "-c", "10"], "EVENT/period=COUNT/"),
                         (["-U", "-e", "cpu-clock,cs"], "context-switches: it happens inside the kernel"),

@@ -6,7 +6,7 @@
 enum { NUMBER = 4711, GOROUTINE = 18 };
 
 static uint8_t thread[512] __attribute__((aligned(8))), goroutine[512] __attribute__((aligned(8)));
-static uint64_t labels[3], pairs[40][4];
+static uint64_t labels[4], pairs[40][4];
 static struct {
 	uint8_t tops[8];
 	uint64_t keys[8][2], values[8][2], overflow;
@@ -182,6 +182,7 @@ static void test_hostile(void)
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
 	labels[0] = (uintptr_t)labels; /* itself */
 	labels[1] = 1;
+	labels[3] = UINT64_C(1) << 40;
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
 	put(goroutine + l.labels, 8);
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
