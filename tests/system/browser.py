@@ -21,7 +21,8 @@ class Browser:
     """Messages are JSON, each with a zero byte at its end, on descriptors 3 (to it) and 4 (from it)."""
 
     def __init__(self, width=1280, height=800):
-        self.directory = tempfile.mkdtemp(prefix='perfwalk-browser-')
+        # Short, since it makes a socket far below and such a path has 108 bytes.
+        self.directory = tempfile.mkdtemp(prefix='b-')
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         to_child, self.to_browser = os.pipe()
         self.from_browser, from_child = os.pipe()
