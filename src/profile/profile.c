@@ -127,7 +127,8 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 	strtab_init(&p->strings, max_bytes / STRINGS_SHARE);
 	/* The byte budget bounds the tables; row numbers must not reach PROFILE_NONE. */
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
-		p->lines.max = p->stacks.max = p->stack_frames.max = PROFILE_NONE - 1;
+		p->lines.max = p->stacks.max = p->stack_frames.max = p->residents.max =
+			PROFILE_NONE - 1;
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		p->types[i].samples.max = PROFILE_NONE - 1;
 	p->n_types = 1;
@@ -155,6 +156,7 @@ void profile_deinit(struct profile *p)
 	array_deinit(&p->lines);
 	array_deinit(&p->stacks);
 	array_deinit(&p->stack_frames);
+	array_deinit(&p->residents);
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		array_deinit(&p->types[i].samples);
 }
@@ -190,6 +192,7 @@ static size_t bytes_used(const struct profile *p)
 	       p->lines.n * sizeof(*p->lines.items) +
 	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
 	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
+	       p->residents.n * sizeof(*p->residents.items) +
 	       n_samples * sizeof(struct profile_sample);
 }
 
@@ -454,6 +457,15 @@ bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profil
 	return true;
 }
 
+bool profile_add_resident(struct profile *p, const struct profile_resident *r)
+{
+	struct profile_resident *have = full(p, sizeof(*r)) ? NULL : array_push(&p->residents);
+
+	if (have)
+		*have = *r;
+	return have != NULL;
+}
+
 bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 {
 	return profile_add_sample_of(p, 0, s);
@@ -490,6 +502,7 @@ void profile_clear_samples(struct profile *p)
 		t->variance = 0;
 		array_clear(&t->samples);
 	}
+	array_clear(&p->residents);
 	p->n_types = 1;
 	p->types[0].event = p->types[0].unit = STRID_EMPTY;
 }

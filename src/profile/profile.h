@@ -186,6 +186,14 @@ struct profile_sample {
 	uint32_t n; /* of a weighted profile: the number of samples in it; 0: unknown */
 };
 
+/* What a process had in memory from then on, until the next one of it. */
+struct profile_resident {
+	uint64_t time_unix_ns;
+	uint64_t bytes; /* 0: it has ended; PROFILE_RESIDENT_UNKNOWN */
+	uint32_t process;
+};
+#define PROFILE_RESIDENT_UNKNOWN UINT64_MAX
+
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
 enum profile_counter {
 	PROFILE_SAMPLES,	   /* read from the rings, including those counted below */
@@ -289,6 +297,7 @@ struct profile {
 	ARRAY(struct profile_line) lines;
 	ARRAY(struct profile_stack) stacks;
 	ARRAY(uint32_t) stack_frames;
+	ARRAY(struct profile_resident) residents; /* in no order; empty: nobody looked */
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
@@ -342,6 +351,8 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 /* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s);
 bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* of the first type */
+/* false: full. */
+bool profile_add_resident(struct profile *p, const struct profile_resident *r);
 /* Copies the facts; the type keeps its samples, counters and variance. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* Adds a type without samples, with all counters 0. Its number; PROFILE_NONE: too many. */
@@ -349,8 +360,8 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 /*
- * Drops the samples and types; set the types again before the next samples. Counters are kept, as
- * those of no type.
+ * Drops the samples, types and residents; set the types again before the next samples. Counters
+ * are kept, as those of no type.
  */
 void profile_clear_samples(struct profile *p);
 /* The sum over all types and of those of no type. */

@@ -13,7 +13,7 @@
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x34776e776b6c6177) /* "walkwnw4" */
+#define WINDOW_MAGIC UINT64_C(0x35776e776b6c6177) /* "walkwnw5" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
 #define MAX_LINES    256 /* of a frame */
 
@@ -29,6 +29,7 @@ enum section {
 	SECTION_STACK_FRAMES,
 	SECTION_TYPES,
 	SECTION_SAMPLES, /* type by type */
+	SECTION_RESIDENTS,
 	N_SECTIONS
 };
 
@@ -53,6 +54,7 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_STACK_FRAMES] = sizeof(uint32_t),
 	[SECTION_TYPES] = sizeof(struct window_type),
 	[SECTION_SAMPLES] = sizeof(struct profile_sample),
+	[SECTION_RESIDENTS] = sizeof(struct profile_resident),
 };
 
 struct window_header {
@@ -100,6 +102,9 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	case SECTION_STACK_FRAMES:
 		*ret_n = p->stack_frames.n;
 		return p->stack_frames.items;
+	case SECTION_RESIDENTS:
+		*ret_n = p->residents.n;
+		return p->residents.items;
 	case SECTION_TYPES:
 	case SECTION_SAMPLES: /* the writer collects these */
 	case N_SECTIONS:
@@ -496,6 +501,23 @@ static int read_types(struct reader *r)
 	return left == 0 ? 0 : -EBADMSG;
 }
 
+/* Those that do not fit are missing: what is known of the process then is what was known before. */
+static int read_residents(struct reader *r)
+{
+	const struct profile_resident *items = r->sections[SECTION_RESIDENTS];
+
+	for (uint32_t i = 0; i < r->h.sections[SECTION_RESIDENTS].n; i++) {
+		struct profile_resident v = items[i];
+
+		if (!map_row(r, SECTION_PROCESSES, &v.process) ||
+		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
+			return -EBADMSG;
+		if (v.process != PROFILE_NONE)
+			(void)profile_add_resident(r->p, &v);
+	}
+	return 0;
+}
+
 /* Of a window that is not trusted. */
 static void add_variance(struct profile *p, uint32_t type, double variance)
 {
@@ -534,8 +556,7 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 	kernel_release = r->h.kernel_release;
 	if (!map_string(r, &host_name) || !map_string(r, &kernel_release))
 		return -EBADMSG;
-	e = read_types(r);
-	if (e < 0)
+	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0)
 		return e;
 
 	add_counters(r);
@@ -578,6 +599,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 /* The samples and counters of the profile before a window is read. */
 struct extent {
 	uint64_t n_dropped;
+	uint32_t n_residents;
 	struct {
 		uint32_t n_samples;
 		uint64_t n_dropped;
@@ -586,7 +608,8 @@ struct extent {
 
 static void extent_remember(struct extent *e, const struct profile *p)
 {
-	*e = (struct extent){.n_dropped = p->counters[PROFILE_SAMPLES_DROPPED]};
+	*e = (struct extent){.n_dropped = p->counters[PROFILE_SAMPLES_DROPPED],
+			     .n_residents = p->residents.n};
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		e->types[i].n_samples = p->types[i].samples.n;
 		e->types[i].n_dropped = p->types[i].counters[PROFILE_SAMPLES_DROPPED];
@@ -596,6 +619,7 @@ static void extent_remember(struct extent *e, const struct profile *p)
 static void extent_restore(const struct extent *e, struct profile *p)
 {
 	p->counters[PROFILE_SAMPLES_DROPPED] = e->n_dropped;
+	p->residents.n = e->n_residents;
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		p->types[i].samples.n = e->types[i].n_samples;
 		p->types[i].counters[PROFILE_SAMPLES_DROPPED] = e->types[i].n_dropped;

@@ -126,21 +126,25 @@ static void set_replay_facts(struct profiler *p)
 	attribution_put_host(p->attribution, replay_host(p->replay));
 }
 
+static void grow_to_hold(struct profile *prof, uint64_t time_unix_ns)
+{
+	if (time_unix_ns < prof->start_unix_ns)
+		prof->start_unix_ns = time_unix_ns;
+	if (time_unix_ns >= prof->end_unix_ns)
+		prof->end_unix_ns = time_unix_ns + 1;
+}
+
 /* From the clock of the events to the wall's; the window grows to hold all samples. */
 static void place_in_time(struct profiler *p, struct profile *prof)
 {
 	for (uint32_t type = 0; type < prof->n_types; type++) {
 		const struct profile_type *of = &prof->types[type];
 
-		for (uint32_t i = 0; i < of->samples.n; i++) {
-			uint64_t t = of->samples.items[i].time_unix_ns += p->clock_offset_ns;
-
-			if (t < prof->start_unix_ns)
-				prof->start_unix_ns = t;
-			if (t >= prof->end_unix_ns)
-				prof->end_unix_ns = t + 1;
-		}
+		for (uint32_t i = 0; i < of->samples.n; i++)
+			grow_to_hold(prof, of->samples.items[i].time_unix_ns += p->clock_offset_ns);
 	}
+	for (uint32_t i = 0; i < prof->residents.n; i++)
+		grow_to_hold(prof, prof->residents.items[i].time_unix_ns);
 }
 
 static struct place_of_event place_of(struct sample_tally t)

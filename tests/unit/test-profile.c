@@ -341,6 +341,45 @@ static void test_window_round_trip_and_merge(void)
 	profile_deinit(&q);
 }
 
+static struct profile_resident resident_at(uint64_t time_unix_ns, uint64_t bytes)
+{
+	return (struct profile_resident){.time_unix_ns = time_unix_ns, .bytes = bytes};
+}
+
+/* What processes have in memory crosses, too; a window that is refused leaves nothing of it. */
+static void test_residents_cross(void)
+{
+	struct profile_resident r;
+	struct profile p, q;
+	int fd, bad;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	fill(&p, 3);
+	r = resident_at(p.start_unix_ns, 4096);
+	CHECK(profile_add_resident(&p, &r));
+	r = resident_at(p.end_unix_ns - 1, PROFILE_RESIDENT_UNKNOWN);
+	CHECK(profile_add_resident(&p, &r));
+	fd = window_write(&p);
+	r = resident_at(p.end_unix_ns, 1);
+	CHECK(profile_add_resident(&p, &r));
+	bad = window_write(&p);
+	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, bad, 0), ==, -EBADMSG);
+	CHECK_INT(q.residents.n, ==, 2);
+	CHECK_INT(q.residents.items[0].bytes, ==, 4096);
+	CHECK_INT(q.residents.items[0].time_unix_ns, ==, p.start_unix_ns);
+	CHECK(q.residents.items[1].bytes == PROFILE_RESIDENT_UNKNOWN);
+	CHECK_INT(q.processes.items[q.residents.items[1].process].pid, ==,
+		  p.processes.items[0].pid);
+	profile_clear_samples(&q);
+	CHECK_INT(q.residents.n, ==, 0);
+	close(fd);
+	close(bad);
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
 /* As the symbolizer keeps one: names stay with their frames as long as the next window fits in. */
 static void test_room_for_a_window(void)
 {
@@ -465,6 +504,8 @@ static void check_rows(const struct profile *q)
 		CHECK_INT(q->types[0].samples.items[i].stack, <, q->stacks.n);
 		CHECK_INT(q->types[0].samples.items[i].thread, <, q->threads.n);
 	}
+	for (uint32_t i = 0; i < q->residents.n; i++)
+		CHECK_INT(q->residents.items[i].process, <, q->processes.n);
 	for (uint32_t i = 0; i < q->stack_frames.n; i++)
 		CHECK_INT(q->stack_frames.items[i], <, q->frames.n);
 	for (uint32_t i = 0; i < q->frames.n; i++) {
@@ -507,6 +548,7 @@ static bool check_hostile(const uint8_t *bytes, size_t n)
 static void test_hostile_windows(void)
 {
 	struct profile p, q;
+	struct profile_resident r;
 	uint8_t bytes[16384];
 	uint32_t seed = 1, read = 0;
 	ssize_t n;
@@ -514,6 +556,8 @@ static void test_hostile_windows(void)
 
 	profile_init(&p, 1 << 20);
 	fill_mixed(&p, 20);
+	r = resident_at(1000, 4096);
+	CHECK(profile_add_resident(&p, &r));
 	fd = window_write(&p);
 	n = pread(fd, bytes, sizeof(bytes), 0);
 	CHECK_INT(n, >, 500);
@@ -685,6 +729,7 @@ int main(void)
 	RUN(test_frames_without_a_name);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
+	RUN(test_residents_cross);
 	RUN(test_runtimes_have_names);
 	RUN(test_named_frames_cross);
 	RUN(test_named_frames_without_room);
