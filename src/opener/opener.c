@@ -69,6 +69,11 @@ int opener_cgroup(uint32_t tid)
 	return opener_open_proc(tid, "cgroup", O_RDONLY);
 }
 
+int opener_resident(uint32_t pid)
+{
+	return opener_open_proc(pid, "statm", O_RDONLY);
+}
+
 /* Like fstat(), but with cached attributes: asks no server. */
 static int stat_cached(int fd, struct stat *ret)
 {

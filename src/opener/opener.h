@@ -19,6 +19,8 @@ int opener_copy(int fd, uint64_t max_bytes);
  * before Linux 3.18 each reader needs the permission, not the opener. */
 int opener_maps(uint32_t pid, bool copy);
 int opener_cgroup(uint32_t tid);
+/* /proc/PID/statm, which anybody may read. */
+int opener_resident(uint32_t pid);
 
 /*
  * The file of a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the

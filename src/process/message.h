@@ -74,8 +74,9 @@ enum message_type {
 	MESSAGE_ASK_PROCESS,
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
-	MESSAGE_ASK_MEMORY,  /* of a process that has a runtime's library mapped */
-	MESSAGE_ASK_CONTEXT, /* what a process says of itself; fd: a struct context_file, and it */
+	MESSAGE_ASK_MEMORY,   /* of a process that has a runtime's library mapped */
+	MESSAGE_ASK_RESIDENT, /* how much of a process is in memory; fd: its statm */
+	MESSAGE_ASK_CONTEXT,  /* what a process says of itself; fd: a struct context_file, and it */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
@@ -260,7 +261,7 @@ struct message {
 			uint32_t n_picked, reserved;
 		} ask_allocator;
 		struct {
-			uint32_t pid;  /* maps, perf map, memory, process, user; cgroup: a tid */
+			uint32_t pid;  /* maps, perf map, memory ...; cgroup: a tid */
 			uint32_t copy; /* maps: what it says now, in a file of its own */
 		} ask_pid;
 		struct {

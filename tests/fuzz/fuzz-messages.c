@@ -93,6 +93,7 @@ static void fill(struct message *m)
 	case MESSAGE_ASK_USER:
 	case MESSAGE_ASK_PERF_MAP:
 	case MESSAGE_ASK_MEMORY:
+	case MESSAGE_ASK_RESIDENT:
 	case MESSAGE_ASK_TABLE:
 		m->ask_pid.pid = (uint32_t)getpid();
 		break;
