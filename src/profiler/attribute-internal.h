@@ -14,6 +14,7 @@
 #include "src/profiler/process-said.h"
 #include "src/profiler/readers.h"
 #include "src/profiler/replay.h"
+#include "src/profiler/residents.h"
 #include "src/profiler/runtimes.h"
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
@@ -52,6 +53,7 @@ struct process_state {
 	bool has_uid;
 	uint32_t uid;
 	uint64_t uid_time_ns; /* of the record at which it was asked for; 0: never */
+	uint64_t resident_ns; /* not before then it is looked at again for its memory */
 	/* Of the file behind jitdump_fd of the process. NULL: none was opened. */
 	char *jitdump_path;
 	struct file_identity jitdump;
@@ -96,6 +98,7 @@ struct attribution {
 	uint64_t switch_counters[PROFILE_N_COUNTERS];
 	struct off_cpu *off_cpu;	 /* NULL: it is not asked for */
 	struct allocations *allocations; /* NULL: the same */
+	struct residents *residents;	 /* NULL: the same */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
@@ -160,6 +163,8 @@ static inline bool attribution_is_out_of_sight(const struct record *r)
 /* The row of its thread; PROFILE_NONE where it does not fit. p NULL: it is not known. */
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p);
+/* The row of a process, as of its last sample. */
+uint32_t attribution_process_row(struct attribution *a, struct host_process *p);
 
 /*
  * Of code-rows.c: frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE

@@ -74,6 +74,15 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 	return s->row;
 }
 
+uint32_t attribution_process_row(struct attribution *a, struct host_process *p)
+{
+	const struct process_state *s = p->user;
+
+	return s && s->window == a->window && s->row != PROFILE_NONE
+		       ? s->row
+		       : process_row(a, p, p->pid, p->cgroup ? p->cgroup->id : 0);
+}
+
 /* Asked again now and then: a service may start as root and become somebody else. */
 static void find_user(struct attribution *a, struct host_process *p, struct process_state *s)
 {

@@ -265,6 +265,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		r = off_cpu_new(&a->off_cpu, a);
 	if (r == 0)
 		r = allocations_new(&a->allocations, a);
+	if (r == 0)
+		r = residents_new(&a->residents, a);
 	if (r == 0 && open_vdso(a) < 0)
 		log_debug("the vdso cannot be read: frames in it end a stack");
 	a->foreign_vdso = is_foreign_vdso(a);
@@ -282,6 +284,7 @@ struct attribution *attribution_free(struct attribution *a)
 	if (a) {
 		off_cpu_free(a->off_cpu);
 		allocations_free(a->allocations);
+		residents_free(a->residents);
 		host_free(a->host);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
@@ -471,6 +474,12 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
 	a->switch_counters[PROFILE_SWITCHES_LOST] = lost;
 }
 
+void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes)
+{
+	if (a->residents)
+		residents_read(a->residents, now_unix_ns, closes);
+}
+
 void attribution_end(struct attribution *a)
 {
 	if (a->allocations)
@@ -637,6 +646,8 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	if (s.thread != PROFILE_NONE)
 		n = attribution_walk(a, r);
 	look_for_library(a, p);
+	if (a->residents && p)
+		residents_see(a->residents, p);
 	if (all_fit(a, n)) {
 		if (a->readers && p)
 			attribution_look_for_interpreter(a);

@@ -79,6 +79,9 @@ const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
  * samples. pause: from here on nobody tells what they do. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
 
+/* How much of the processes is in memory: each second, and (closes) before a window is read. */
+void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes);
+
 /* Looks for an interpreter in a process that may not have been sampled yet. */
 void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns);
 /* Ends of blocks were not seen. */

@@ -25,6 +25,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/profiler.h \
 	src/profiler/readers.c src/profiler/readers.h \
 	src/profiler/replay.c src/profiler/replay.h \
+	src/profiler/residents.c src/profiler/residents.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
 	src/profiler/spans.c \

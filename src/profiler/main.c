@@ -132,6 +132,7 @@ static void on_drain_timer(void *ctx)
 		return;
 	role_job_begin(&p->role);
 	attribution_read_late(p->attribution, p->drained_ns);
+	attribution_read_residents(p->attribution, clock_realtime_ns(), false);
 	role_job_end(&p->role);
 }
 

@@ -156,6 +156,11 @@ int outside_open_memory(struct outside *o, uint32_t pid)
 	return open_of_pid(o, MESSAGE_ASK_MEMORY, pid);
 }
 
+int outside_open_resident(struct outside *o, uint32_t pid)
+{
+	return open_of_pid(o, MESSAGE_ASK_RESIDENT, pid);
+}
+
 int outside_open_maps(struct outside *o, uint32_t pid)
 {
 	return open_maps(o, pid);

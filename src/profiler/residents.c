@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A descriptor of statm stays with its process: whoever gets the number later is not read through
+ * it. A process that is gone cannot be read at all. One that has ended, but whose parent has not
+ * asked for its status yet, has no memory to tell of, and neither has one whose first thread has
+ * ended before the others: what these have is unknown.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/outside.h"
+#include "src/profiler/residents.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define READ_NS	    NSEC_PER_SEC
+#define AGAIN_NS    NSEC_PER_SEC /* between looks at one that is sampled */
+#define MAX_OPENED  32		 /* between two reads: each asks the broker */
+#define STATM_BYTES 128
+
+struct resident {
+	uint32_t pid;
+	uint64_t start_time_ns; /* of the host's process */
+	int fd;
+	uint64_t bytes;	 /* as told last */
+	uint64_t window; /* in which it was told */
+};
+
+struct residents {
+	struct attribution *a;
+	uint64_t read_ns; /* CLOCK_MONOTONIC */
+	uint32_t n, n_opened;
+	struct resident items[RESIDENTS_MAX];
+};
+
+int residents_new(struct residents **ret, struct attribution *a)
+{
+	bool wanted = false;
+
+	for (uint32_t i = 0; i < a->setup->n_events; i++)
+		wanted |= a->setup->events[i].options.event.bytes;
+	if (!wanted || a->replay || !a->setup->capture)
+		return 0;
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->a = a;
+	return 0;
+}
+
+struct residents *residents_free(struct residents *r)
+{
+	for (uint32_t i = 0; r && i < r->n; i++)
+		(void)close(r->items[i].fd);
+	free(r);
+	return NULL;
+}
+
+/* Bytes in memory; 0: the process is gone. */
+static uint64_t read_bytes(const struct residents *r, int fd)
+{
+	char text[STATM_BYTES], *end;
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	uint64_t pages;
+
+	if (n <= 0)
+		return n < 0 && errno == ESRCH ? 0 : PROFILE_RESIDENT_UNKNOWN;
+	text[n] = '\0';
+	(void)strtoull(text, &end, 10);
+	pages = strtoull(end, NULL, 10);
+	return pages ? pages * r->a->page_bytes : PROFILE_RESIDENT_UNKNOWN;
+}
+
+/* Says it in the window, unless that is known. false: nobody knows the process any more. */
+static bool tell(struct residents *r, struct resident *item, uint64_t bytes, uint64_t now_unix_ns)
+{
+	struct host_process *p = host_process_peek(r->a->host, item->pid);
+	struct profile_resident told = {.time_unix_ns = now_unix_ns, .bytes = bytes};
+
+	if (!p || p->start_time_ns != item->start_time_ns)
+		return false;
+	if (item->window == r->a->window && item->bytes == bytes)
+		return true;
+	told.process = attribution_process_row(r->a, p);
+	if (told.process != PROFILE_NONE && profile_add_resident(&r->a->profile, &told)) {
+		item->bytes = bytes;
+		item->window = r->a->window;
+	}
+	return true;
+}
+
+static void drop(struct residents *r, struct resident *item)
+{
+	(void)close(item->fd);
+	*item = r->items[--r->n];
+}
+
+void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!closes && now - r->read_ns < READ_NS)
+		return;
+	r->read_ns = now;
+	r->n_opened = 0;
+	for (uint32_t i = r->n; i > 0; i--) {
+		struct resident *item = &r->items[i - 1];
+		uint64_t bytes = read_bytes(r, item->fd);
+
+		if (!tell(r, item, bytes, now_unix_ns) || bytes == 0)
+			drop(r, item);
+	}
+}
+
+static bool has(const struct residents *r, const struct host_process *p)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (r->items[i].pid == p->pid && r->items[i].start_time_ns == p->start_time_ns)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t known_bytes(const struct resident *item)
+{
+	return item->bytes == PROFILE_RESIDENT_UNKNOWN ? 0 : item->bytes;
+}
+
+/* A free place, or that of a smaller one, about which no more is told; NULL: all are larger. */
+static struct resident *place_for(struct residents *r, uint64_t bytes, uint64_t now_unix_ns)
+{
+	struct resident *least = &r->items[0];
+
+	if (r->n < RESIDENTS_MAX)
+		return &r->items[r->n++];
+	for (uint32_t i = 1; i < r->n; i++) {
+		if (known_bytes(&r->items[i]) < known_bytes(least))
+			least = &r->items[i];
+	}
+	if (known_bytes(least) >= bytes)
+		return NULL;
+	(void)tell(r, least, PROFILE_RESIDENT_UNKNOWN, now_unix_ns);
+	(void)close(least->fd);
+	return least;
+}
+
+void residents_see(struct residents *r, struct host_process *p)
+{
+	struct process_state *s = attribution_process_state(p);
+	_cleanup_close_ int fd = -EBADF;
+	struct resident *place;
+	uint64_t bytes, now_unix_ns;
+
+	if (!s || p->is_kernel || p->exited || r->a->time_ns < s->resident_ns ||
+	    r->n_opened >= MAX_OPENED)
+		return;
+	s->resident_ns = r->a->time_ns + AGAIN_NS;
+	if (has(r, p))
+		return;
+	r->n_opened++;
+	fd = outside_open_resident(&r->a->outside, p->pid);
+	bytes = fd < 0 ? 0 : read_bytes(r, fd);
+	now_unix_ns = clock_realtime_ns();
+	if (bytes == 0 || bytes == PROFILE_RESIDENT_UNKNOWN)
+		return;
+	place = place_for(r, bytes, now_unix_ns);
+	if (!place)
+		return;
+	*place = (struct resident){p->pid, p->start_time_ns, TAKE_FD(fd), 0, UINT64_MAX};
+	(void)tell(r, place, bytes, now_unix_ns);
+}
