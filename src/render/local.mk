@@ -25,8 +25,10 @@ librender_a_SOURCES = \
 	src/render/report.c src/render/report-internal.h \
 	src/render/report-keys.c \
 	src/render/report-tree.c \
+	src/render/residents.c src/render/residents.h \
 	src/render/speedscope.c \
 	src/render/summary.c \
+	src/render/summary-memory.c src/render/summary-memory.h \
 	src/render/summary-page.c src/render/summary-page.h \
 	src/render/summary-waits.c src/render/summary-waits.h \
 	src/render/svg.c \

@@ -13,6 +13,7 @@
 #include "src/render/amount.h"
 #include "src/render/calltree.h"
 #include "src/render/render.h"
+#include "src/render/summary-memory.h"
 #include "src/render/summary-page.h"
 #include "src/render/summary-waits.h"
 #include "src/render/table.h"
@@ -572,6 +573,8 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		r = put_others(&pg);
 	if (r == 0)
 		r = summary_put_locks(&pg);
+	if (r == 0)
+		r = summary_put_memory(&pg);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;
 	return r;

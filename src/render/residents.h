@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* How much of each process was in memory: the residents of a profile, by process and in order. */
+#include <stdint.h>
+
+#include "src/profile/profile.h"
+
+/* A process is a pid with a start time, whatever it was called meanwhile. */
+struct resident_sum {
+	uint32_t process;	   /* its last row of the profile */
+	uint32_t first, n;	   /* of the points, in the order of time */
+	uint64_t begin, end, most; /* bytes: the first and the last that are known, and the most */
+	bool ended;
+};
+
+struct resident_sums {
+	struct resident_sum *items; /* the one with the most bytes first */
+	uint32_t n;
+	struct profile_resident *points;
+};
+
+/* 0 or -ENOMEM; free *ret in any case. */
+int residents_by_process(const struct profile *p, struct resident_sums *ret);
+void residents_free_sums(struct resident_sums *s);

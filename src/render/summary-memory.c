@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "src/render/amount.h"
+#include "src/render/frame.h"
+#include "src/render/residents.h"
+#include "src/render/summary-memory.h"
+#include "src/render/summary-page.h"
+
+#define N_RESIDENTS 10
+
+static void put_bytes(const struct summary_page *pg, uint64_t bytes)
+{
+	char text[64];
+
+	fprintf(pg->out, "%11s ", amount_text(text, sizeof(text), (int64_t)bytes, "bytes"));
+}
+
+static void put_resident(const struct summary_page *pg, const struct resident_sum *s)
+{
+	char name[FRAME_MAX_NAME];
+
+	put_bytes(pg, s->begin);
+	put_bytes(pg, s->end);
+	put_bytes(pg, s->most);
+	fprintf(pg->out, "%8" PRIu32 "  ", pg->p->processes.items[s->process].pid);
+	(void)frame_process_name(pg->p, s->process, name, sizeof(name));
+	summary_put_fit(pg, name, pg->width - 54, false);
+	fprintf(pg->out, "%s%s%s\n", summary_on(pg, SUMMARY_DIM), s->ended ? " (ended)" : "",
+		summary_off(pg, SUMMARY_DIM));
+}
+
+int summary_put_memory(const struct summary_page *pg)
+{
+	struct resident_sums s;
+	int r = residents_by_process(pg->p, &s);
+
+	if (r == 0 && s.n > 0)
+		summary_put_heading(pg, "%11s %11s %11s %8s  %s", "First", "Last", "Most", "PID",
+				    "Process, resident memory");
+	for (uint32_t i = 0; r == 0 && i < s.n && i < N_RESIDENTS; i++)
+		put_resident(pg, &s.items[i]);
+	if (r == 0)
+		summary_put_more(pg, s.n, N_RESIDENTS);
+	residents_free_sums(&s);
+	return r;
+}
