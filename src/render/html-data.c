@@ -18,11 +18,13 @@
 #include "src/render/calltree.h"
 #include "src/render/amount.h"
 #include "src/render/html-data.h"
+#include "src/render/residents.h"
 #include "src/render/waits.h"
 #include "util/json.h"
 #include "util/cleanup.h"
 
-#define MAX_LOCKS 1000
+#define MAX_LOCKS  1000
+#define MAX_MEMORY 100
 
 static void put_member(FILE *out, const char *key, const char *text)
 {
@@ -331,6 +333,45 @@ static int put_locks(FILE *out, const struct profile *p)
 	return 0;
 }
 
+/*
+ * [name, pid, most, [[microseconds since the start, bytes], ...]] of each process that was looked
+ * at, the largest first; only changes are there. Bytes are null where they are not known from then
+ * on.
+ */
+static int put_memory(FILE *out, const struct profile *p)
+{
+	struct resident_sums s;
+	char name[FRAME_MAX_NAME];
+	int r = residents_by_process(p, &s);
+
+	for (uint32_t i = 0; r == 0 && i < s.n && i < MAX_MEMORY; i++) {
+		const struct resident_sum *of = &s.items[i];
+
+		fputs(i ? ",\n[" : ",\n\"memory\":[[", out);
+		(void)frame_process_name(p, of->process, name, sizeof(name));
+		json_put_string(out, name);
+		fprintf(out, ",%" PRIu32 ",%" PRIu64 ",[", p->processes.items[of->process].pid,
+			of->most);
+		for (uint32_t k = 0; k < of->n; k++) {
+			const struct profile_resident *at = &s.points[of->first + k];
+
+			if (k > 0 && at[-1].bytes == at->bytes)
+				continue;
+			fprintf(out, "%s[%" PRIu64 ",", k ? "," : "",
+				(at->time_unix_ns - p->start_unix_ns) / 1000);
+			if (at->bytes == PROFILE_RESIDENT_UNKNOWN)
+				fputs("null]", out);
+			else
+				fprintf(out, "%" PRIu64 "]", at->bytes);
+		}
+		fputs("]]", out);
+	}
+	if (r == 0 && s.n)
+		fputc(']', out);
+	residents_free_sums(&s);
+	return r;
+}
+
 int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 		  const struct render_info *info, bool before)
 {
@@ -355,6 +396,8 @@ int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 		put_samples(out, p, &t, order);
 		if (r == 0 && all && profile_is_off_cpu(p, 0))
 			r = put_locks(out, all);
+		if (r == 0)
+			r = put_memory(out, p);
 		fputs("}", out);
 	}
 	calltree_deinit(&t);

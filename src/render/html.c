@@ -45,6 +45,8 @@ static int put_captures(FILE *out, const struct profile *p, const struct profile
 		struct profile view;
 
 		profile_view(p, i, &view);
+		if (i > 0)
+			view.residents.n = 0; /* once: they are of no type */
 		fputs(i ? ",\n" : "", out);
 		r = html_put_data(out, &view, p, info, false);
 	}

@@ -52,6 +52,7 @@ render_page_scripts = \
 	src/render/page/colours.js \
 	src/render/page/graph.js \
 	src/render/page/heatmap.js \
+	src/render/page/memory.js \
 	src/render/page/tables.js \
 	src/render/page/header.js \
 	src/render/page/main.js

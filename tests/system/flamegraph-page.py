@@ -483,6 +483,34 @@ def test_types():
     check('an event that is not there is the first', b.js('perfwalk.state.event'), 'cpu-clock')
 
 
+def memory_lines(seconds):
+    """MiB at which lines cross each second, by the colours of the canvas: the largest process, the other one."""
+    return b.js(f'''(() => {{
+        const m = perfwalk.memory, {{width, height}} = m.canvas, {{data}} = m.pen.getImageData(0, 0, width, height);
+        return {seconds}.map((s) => [0, 1].map((i) => {{
+            const want = m.colour(i).match(/[0-9a-f]{{2}}/g).map((x) => parseInt(x, 16)), hits = [];
+            for (let y = 0; y < height; y++) {{
+                const at = 4 * (y * width + Math.round(m.x(s * 1e6) * devicePixelRatio));
+                if (data[at + 3] > 100 && want.every((v, k) => Math.abs(v - data[at + k]) < 30)) hits.push(y);
+            }}
+            return hits.length ? Math.round((height - 1 - hits.reduce((sum, y) => sum + y + 0.5, 0) / hits.length) / (height - 3) * 300) : null;
+        }})); }})()''')
+
+
+def test_memory():
+    b.open(write('memory'))
+    expected = {0.5: (100, None), 1.5: (100, 150), 3: (300, 150), 4.5: (None, 150), 6: (200, 150), 8.5: (None, 150)}
+    for second, got in zip(expected, memory_lines(list(expected))):
+        check(f'MiB at {second} s', got, lambda got, want=expected[second]: all(
+            g is w if None in (g, w) else abs(g - w) < 12 for g, w in zip(got, want)))
+    check('words', b.js('document.querySelector(".memory").innerText'), lambda t: '300.0 MiB' in t and '150.0 MiB' in t)
+    x, y = b.js('(() => { const r = perfwalk.memory.canvas.getBoundingClientRect(); return [r.x + perfwalk.memory.x(3e6), r.y + 9]; })()')
+    b.mouse('mouseMoved', x, y)
+    check('values at the pointer', b.js('document.getElementById("tip").innerText'), lambda t: '300.0 MiB' in t and '150.0 MiB' in t and 'at 3.00 s' in t)
+    b.open(write('small'))
+    check('no memory, no lines', b.js('perfwalk.memory'), None)
+
+
 def test_big():
     path = write('big')
     size = os.path.getsize(path)
@@ -539,7 +567,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_memory, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

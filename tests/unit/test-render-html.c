@@ -241,6 +241,44 @@ static void make_labelled(struct profile *p)
 	p->threads.items[0].labels = strtab_put_n(&p->strings, text, n);
 }
 
+/* Ten seconds of two processes: one that grows, is not looked at for a while, and ends. */
+static void make_memory(struct profile *p)
+{
+	static const struct {
+		uint32_t process, ms;
+		uint64_t mib;
+	} points[] = {{1, 1000, 150},	     {0, 0, 100},    {0, 2000, 300},
+		      {0, 4000, UINT64_MAX}, {0, 5000, 200}, {0, 7000, 0}};
+
+	synthetic_random(p, 3, 1000);
+	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		struct profile_resident r = {
+			.time_unix_ns = p->start_unix_ns + points[i].ms * UINT64_C(1000000),
+			.bytes = points[i].mib == UINT64_MAX ? PROFILE_RESIDENT_UNKNOWN
+							     : points[i].mib << 20,
+			.process = points[i].process,
+		};
+
+		CHECK(profile_add_resident(p, &r));
+	}
+}
+
+/* The process with the most memory first, each in the order of time. */
+static void test_memory(void)
+{
+	_cleanup_free_ char *page = NULL, *one = NULL, *other = NULL;
+	struct profile p;
+
+	make_memory(&p);
+	page = render(&p, render_html);
+	one = between(page, "\"memory\":[[", "]]],");
+	CHECK(strstr(one, ",314572800,[[0,104857600],[2000000,314572800],[4000000,null],"
+			  "[5000000,209715200],[7000000,0"));
+	other = between(strstr(page, "\"memory\":[["), ",\n[", "}");
+	CHECK(strstr(other, ",157286400,[[1000000,157286400]]]"));
+	profile_deinit(&p);
+}
+
 static int write_page(const char *kind, const char *path)
 {
 	struct render_info info = synthetic_info;
@@ -263,6 +301,8 @@ static int write_page(const char *kind, const char *path)
 		make_types(&p);
 	else if (strcmp(kind, "labelled") == 0)
 		make_labelled(&p);
+	else if (strcmp(kind, "memory") == 0)
+		make_memory(&p);
 	else
 		synthetic_small(&p);
 	info.before = &synthetic_info;
@@ -297,6 +337,7 @@ int main(int argc, char **argv)
 		return write_page(argv[2], argv[3]);
 	RUN(test_pages);
 	RUN(test_types);
+	RUN(test_memory);
 	RUN(test_hostile);
 	RUN(test_diff);
 	RUN(test_broken_stream);

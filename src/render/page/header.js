@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 11: what was captured, and how much of it is missing.
+// Part 12: what was captured, and how much of it is missing.
 
 const losses = [
 	['samples_lost', 'samples', 'samples lost: the kernel had no room in a ring'],

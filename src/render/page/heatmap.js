@@ -26,6 +26,7 @@ class HeatMap {
 		this.onRange = onRange;
 		this.from = this.to = NONE; // cells, while dragging
 		this.paper = false;
+		this.below = null; // is drawn on the same scale of time
 		this.build(name);
 		this.listen();
 	}
@@ -123,6 +124,8 @@ class HeatMap {
 		pen.globalAlpha = 1;
 		this.drawAxis(height);
 		this.showWords();
+		if (this.below)
+			this.below.draw();
 	}
 	drawAxis(height) {
 		const {pen} = this;

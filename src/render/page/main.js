@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 12: the control flow. A change of the tree (split, shape, order) builds a view; a
+// Part 13: the control flow. A change of the tree (split, shape, order) builds a view; a
 // change of the selection (filter, range) adds up anew; both end in show().
 
 const trees = new Map(); // split and shape to tree
@@ -609,7 +609,7 @@ function restore() {
 }
 
 // For tests and for readers at the console.
-const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, lastMs: 0, copied: '', kinds, interval, pValue};
+const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, memory: null, lastMs: 0, copied: '', kinds, interval, pValue};
 window.perfwalk = page;
 
 byId('tabs').append(...tabs.map((tab, i) => {
@@ -632,6 +632,8 @@ captures.forEach((c, i) => {
 	else if (comparing)
 		byId('time').append(make('p', `${['after', 'before'][i]}: no heat map, its samples have no times`, 'muted'));
 });
+if (heatMaps.length && residents.length)
+	heatMaps[0].below = page.memory = new MemoryLines(heatMaps[0]);
 showHeader();
 fillFilters();
 listen();

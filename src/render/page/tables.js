@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 10: tables of functions, modules and containers, and of new and gone ones in a comparison.
+// Part 11: tables of functions, modules and containers, and of new and gone ones in a comparison.
 
 const MAX_ROWS = 300;
 
