@@ -1,15 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: src/sample src/profiler src/profile src/render
+# Rooms: src/sample src/profiler src/profile src/opener src/render
 """Memory growth: pages touched for the first time, in bytes, by the stack that touched them. The truth is what the
 kernel says of the workload's mappings, plain pages and huge ones. Needs root."""
+import json
 import os
 import re
 import subprocess
+import sys
 
 import rig
 from sink import Sink
 
 MIB = 1 << 20
+# Says what it has in memory, ten times a second, while it takes more and gives some back.
+STEPS = """
+import mmap, os, time
+def stay():
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        with open("/proc/self/statm") as f:
+            bytes = int(f.read().split()[1]) * mmap.PAGESIZE
+        print(time.time_ns(), bytes, flush=True)
+        time.sleep(0.1)
+print(os.getpid())
+maps = []
+for i in range(2):
+    maps.append(mmap.mmap(-1, 48 << 20))
+    maps[-1].write(bytes(48 << 20))
+    stay()
+maps.pop().close()
+stay()
+"""
 NAME = f"g{os.getpid()}"  # of the workload: another test may run one of its own
 
 
@@ -73,6 +94,42 @@ def beside_time(directory):
     rig.check(re.search(r"^  memory_growth +[\d,]+ ", out, re.M) and "  cpu-clock " in out, "two types in one capture")
 
 
+def memory_of(name):
+    """{pid: [(ns, bytes)]} of the page's lines."""
+    with open(name, encoding="utf-8") as f:
+        captures = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+    rig.check(not any("memory" in c for c in captures[1:]), "only the first of several types has the lines")
+    start = captures[0]["meta"]["startMs"]
+    return {pid: [(start * 10**6 + us * 1000, size) for us, size in points]
+            for _, pid, _, points in captures[0].get("memory", [])}
+
+
+def curve():
+    """What a process has in memory, by its own account just before and just after each look at it."""
+    page = rig.path("curve.html")
+    out = record("-e", "cpu-clock", "--memory", "-o", page, "--", sys.executable, "-c", STEPS)
+    pid = int(re.search(r"^\d+$", out, re.M)[0])
+    own = [tuple(map(int, m)) for m in re.findall(r"^(\d+) (\d+)$", out, re.M)]
+    points = memory_of(page).get(pid, [])
+    rig.say(f"its own account: {len(own)} lines; looked at: {[(t - own[0][0], size) for t, size in points]}")
+    for t, size in ((t, size) for t, size in points if own[0][0] < t < own[-1][0]):
+        around = max(o for o in own if o[0] <= t)[1], min(o for o in own if o[0] >= t)[1]
+        rig.check(min(around) - MIB < size < max(around) + MIB, f"{size} bytes, by its own account {around}")
+    for at in (0, 1, 2):  # each lasts two seconds, and it is looked at each second
+        level = own[len(own) * (2 * at + 1) // 6][1]
+        rig.check(any(size and abs(size - level) < MIB for _, size in points), f"{level} bytes are in the lines")
+    rig.check(not points[-1][1], "it has ended")
+    most = re.search(rf"^ +([\d.]+) MiB +([\d.]+) MiB +([\d.]+) MiB +{pid}  \S+", out, re.M)
+    rig.check(most, "the summary has a line of it")
+    highest, last = max(size or 0 for _, size in points) / MIB, [size for _, size in points if size][-1] / MIB
+    rig.check(abs(float(most[3]) - highest) < 0.6 and abs(float(most[2]) - last) < 0.6, f"{most[0]}: {last} and {highest}")
+
+
+def no_curve():
+    record("-e", "cpu-clock", "-o", rig.path("none.html"), "--", sys.executable, "-c", "sum(range(3000000))")
+    rig.check(not memory_of(rig.path("none.html")), "nobody looks at the memory if it is not asked for")
+
+
 CONFIG = """[profiler]
 reporter_interval = 1s
 memory_growth = yes
@@ -131,6 +188,8 @@ def main():
     each_page(directory)
     sampled(directory)
     beside_time(directory)
+    curve()
+    no_curve()
     daemon(directory)
 
 
