@@ -88,6 +88,11 @@ static int find_among(const struct image *i, uint64_t table, uint64_t bytes, con
 	return 0;
 }
 
+struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value)
+{
+	return (struct thread_variable){0, arch_program_offset(bytes, align ? align : 1, value)};
+}
+
 int thread_variable_find(const struct image *i, const char *name, struct thread_variable *ret)
 {
 	uint64_t value;
@@ -101,8 +106,7 @@ int thread_variable_find(const struct image *i, const char *name, struct thread_
 	if (r != 0 || !i->is_program)
 		return r;
 	/* The linker knew its place. */
-	*ret = (struct thread_variable){
-		0, arch_program_offset(i->thread_bytes, i->thread_align, value)};
+	*ret = thread_variable_of_program(i->thread_bytes, i->thread_align, value);
 	return 1;
 }
 

@@ -13,6 +13,8 @@ struct thread_variable {
 
 /* 1: *ret is where; 0: the image has no such variable; -EAGAIN: the loader is not that far. */
 int thread_variable_find(const struct image *image, const char *name, struct thread_variable *ret);
+/* That of a program at value of its variables: these are so many bytes, aligned like that. */
+struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value);
 /* The variable's address in the thread with that thread pointer; 0: it has none (yet). */
 uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
 				 uint64_t thread);

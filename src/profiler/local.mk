@@ -23,6 +23,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/process-said.c src/profiler/process-said.h \
 	src/profiler/profiler.h \
+	src/profiler/program-variable.c src/profiler/program-variable.h \
 	src/profiler/readers.c src/profiler/readers.h \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/residents.c src/profiler/residents.h \

@@ -15,6 +15,7 @@
 #include "src/profile/labels.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/program-variable.h"
 #include "util/clock.h"
 #include "util/text.h"
 
@@ -81,6 +82,26 @@ static int find_in_file(struct looking *l, const struct host_file_key *key, uint
 	return r;
 }
 
+/* In its file, which the walk has opened by then, what is not in its memory. */
+static bool find_in_program(struct looking *l, struct host_process *p, struct host_mapping *m,
+			    struct thread_variable *ret)
+{
+	const struct file_state *file = m->file->user;
+	int fd = file && file->module ? host_file_open(l->a->host, p, m) : -EBADF;
+	int r;
+
+	if (fd < 0)
+		return false;
+	unwinder_tell_reading(l->a->unwinder, file, true);
+	r = program_variable_find(fd, VARIABLE, ret);
+	unwinder_tell_reading(l->a->unwinder, file, false);
+	if (r == -ENODATA)
+		log_debug("process %u: its samples have no spans: the program is static, and has "
+			  "no symbols",
+			  l->pid);
+	return r > 0;
+}
+
 /* The code of the file whose first byte is mapped there. The opener has found that its filesystem
  * keeps nobody waiting. NULL: it has none. */
 static struct host_mapping *code_of(struct attribution *a, struct host_process *p,
@@ -106,7 +127,7 @@ static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
 
 	for (uint32_t i = 0; i < MAX_LINES && (n = getline(&text, &size, maps)) > 1; i++) {
 		struct host_maps_line line;
-		const struct host_mapping *m;
+		struct host_mapping *m;
 
 		if (!host_parse_maps_line(text, (size_t)n - 1, &line))
 			continue;
@@ -114,7 +135,7 @@ static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
 		if (!m)
 			continue;
 		*ret_key = m->file->key;
-		if (find_in_file(l, ret_key, line.start, ret) > 0)
+		if (find_in_file(l, ret_key, line.start, ret) > 0 || find_in_program(l, p, m, ret))
 			return true;
 	}
 	return false;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: runtimes src/reader src/profiler src/opener src/broker src/render src/import src/profile proto
 """Samples have the span of their thread: of a program that publishes its thread contexts (OTEP 4947) in
-functions that tell the span, with the variable in the program, and in a library that is loaded later. No
-sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
+functions that tell the span, with the variable in the program, static or not, and in a library that is loaded
+later. No sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
 links, and a report of one span has its function alone."""
 import os
 import subprocess
@@ -68,15 +68,28 @@ def check_samples(samples, program, what):
     rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
 
 
-def check_capture(name, *libraries):
+def check_capture(name, *libraries, seconds=2):
+    """The program, a table of its samples, and what to call it."""
     program = Program(name, *libraries)
     what = libraries[0] if libraries else name
     out, table = rig.path(f"{what}.otlp"), rig.path(f"{what}.pb.gz")
-    r = rig.record_cpu(3.5, [program.pid], "-F", "1999", "-p", program.pid, "-o", out, "-o", table)
+    r = rig.record_cpu(seconds, [program.pid], "-F", "1999", "-p", program.pid, "-o", out, "-o", table)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
         check_samples(samples_of(otlp.decode(f.read()), program), program, what)
-    check_report(program, table, what)
+    rig.end(program.process)
+    return program, table, what
+
+
+def check_stripped():
+    """Without symbols nobody knows where a static program has the variable: that is said."""
+    program = Program("spans-stripped")
+    out = rig.path("stripped.otlp")
+    r = rig.record_cpu(2, [program.pid], "-v", "-F", "199", "-p", program.pid, "-o", out)
+    rig.check(f"process {program.pid}: its samples have no spans" in r.err, "it is said why there are none")
+    with open(out, "rb") as f:
+        spans = [s[3] for s in linked(otlp.decode(f.read()))]
+    rig.check(spans and not any(spans), f"none of {len(spans)} samples of a stripped static program has a span")
     rig.end(program.process)
 
 
@@ -122,9 +135,12 @@ def check_collector():
 def main():
     rig.need_root()
     rig.need_programs("go")
-    check_capture("spans")
-    check_capture("spans-loaded", "libspan-slot.so")
-    check_capture("spans-loaded", "libspan-slot-gnu2.so")
+    check_report(*check_capture("spans", seconds=3.5))
+    check_report(*check_capture("spans-loaded", "libspan-slot.so"))
+    check_report(*check_capture("spans-loaded", "libspan-slot-gnu2.so"))
+    check_capture("spans-static")
+    check_capture("spans-static-pie")
+    check_stripped()
     check_collector()
 
 

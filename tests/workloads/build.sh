@@ -38,6 +38,10 @@ build()
 		c "$1" "$1.c" ;;
 	spans)
 		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread -rdynamic -ldl ;;
+	spans-static | spans-static-pie)
+		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread "-${1#spans-}" ;;
+	spans-stripped)
+		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread -static -s ;;
 	spans-loaded)
 		c libspan-slot.so span-slot.c -shared -fPIC
 		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
