@@ -109,6 +109,9 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 }
 
 const uint64_t arch_thread_vector = 0;
+/* Of musl 1.2.3; not tried. */
+const struct arch_musl arch_musl = {
+	.previous = 8, .next = 16, .number = 32, .pointer = 200, .vector = -8};
 const int arch_go_register = 28;
 const int arch_go_near = 16;
 

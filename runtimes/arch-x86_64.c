@@ -286,6 +286,8 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 }
 
 const uint64_t arch_thread_vector = 8;
+const struct arch_musl arch_musl = {
+	.previous = 16, .next = 24, .number = 48, .pointer = 0, .vector = 8};
 const int arch_go_register = 22; /* r14 */
 const int arch_go_near = -8 * ARCH_GO_NEAR_WORDS;
 

@@ -57,6 +57,14 @@ int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value);
 uint64_t arch_thread_of_list(uint64_t robust_list);
 /* Behind the thread pointer: the address of the vector of blocks. */
 extern const uint64_t arch_thread_vector;
+/* Bytes in the struct of a thread of musl, which begins with its own address. */
+struct arch_musl {
+	int32_t previous, next; /* in the ring of all threads */
+	int32_t number;
+	uint32_t pointer; /* where the thread pointer points to: its beginning or its end */
+	int32_t vector;	  /* behind the thread pointer: the address of the vector of blocks */
+};
+extern const struct arch_musl arch_musl;
 /* The register in which Go's code has its goroutine, by perf's numbers. */
 extern const int arch_go_register;
 /* Near the thread pointer of the C library, where a thread of Go has its goroutine, too: so many

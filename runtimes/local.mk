@@ -30,6 +30,8 @@ RUNTIMES_SOURCES = \
 	runtimes/interp.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
+	runtimes/musl.c \
+	runtimes/musl.h \
 	runtimes/php-function.c \
 	runtimes/php-internal.h \
 	runtimes/php-tables.c \

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "runtimes/arch.h"
+#include "runtimes/musl.h"
 #include "runtimes/thread-variable.h"
 
 enum {
@@ -31,12 +32,12 @@ static int read_descriptor(struct memory *m, uint64_t at, struct thread_variable
 	uint64_t index[2];
 
 	if (arch_is_thread_offset(argument)) {
-		*ret = (struct thread_variable){0, argument};
+		*ret = (struct thread_variable){.offset = argument};
 		return 1;
 	}
 	if (argument < UNRESOLVED || !memory_read(m, (uint64_t)argument, index, sizeof(index)))
 		return -EAGAIN;
-	*ret = (struct thread_variable){index[0], (int64_t)index[1]};
+	*ret = (struct thread_variable){.module = index[0], .offset = (int64_t)index[1]};
 	return ret->module ? 1 : -EAGAIN;
 }
 
@@ -48,10 +49,10 @@ static int read_place(const struct image *i, const Elf64_Rela *r, uint64_t value
 
 	switch (arch_thread_relocation((uint32_t)ELF64_R_TYPE(r->r_info))) {
 	case ARCH_THREAD_OFFSET:
-		*ret = (struct thread_variable){0, (int64_t)word};
+		*ret = (struct thread_variable){.offset = (int64_t)word};
 		return arch_is_thread_offset((int64_t)word) ? 1 : -EAGAIN;
 	case ARCH_THREAD_MODULE:
-		*ret = (struct thread_variable){word, (int64_t)value};
+		*ret = (struct thread_variable){.module = word, .offset = (int64_t)value};
 		return word && word < UNRESOLVED ? 1 : -EAGAIN;
 	case ARCH_THREAD_DESCRIPTOR:
 		return read_descriptor(i->memory, at, ret);
@@ -90,7 +91,8 @@ static int find_among(const struct image *i, uint64_t table, uint64_t bytes, con
 
 struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value)
 {
-	return (struct thread_variable){0, arch_program_offset(bytes, align ? align : 1, value)};
+	return (struct thread_variable){
+		.offset = arch_program_offset(bytes, align ? align : 1, value)};
 }
 
 int thread_variable_find(const struct image *i, const char *name, struct thread_variable *ret)
@@ -110,17 +112,23 @@ int thread_variable_find(const struct image *i, const char *name, struct thread_
 	return 1;
 }
 
+/* Of glibc; 0, or all bits: it has none. */
+static uint64_t block_of(struct memory *m, uint64_t thread, uint64_t module)
+{
+	uint64_t vector = memory_u64(m, thread + arch_thread_vector);
+	uint64_t n = vector ? memory_u64(m, vector - 16) : 0;
+
+	return module <= n ? memory_u64(m, vector + 16 * module) : 0;
+}
+
 uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v, uint64_t thread)
 {
-	uint64_t vector, n, block;
+	uint64_t block;
 
 	if (!v->module)
 		return thread + (uint64_t)v->offset;
-	vector = memory_u64(m, thread + arch_thread_vector);
-	n = vector ? memory_u64(m, vector - 16) : 0;
-	if (v->module > n)
-		return 0;
-	block = memory_u64(m, vector + 16 * v->module);
+	block = v->musl_thread ? musl_thread_block(m, thread, v->module)
+			       : block_of(m, thread, v->module);
 	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
 }
 

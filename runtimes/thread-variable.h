@@ -9,6 +9,8 @@
 struct thread_variable {
 	uint64_t module; /* 0: at offset from the thread pointer */
 	int64_t offset;
+	uint64_t
+		musl_thread; /* the struct of one of musl's threads (musl.h); 0: they are glibc's */
 };
 
 /* 1: *ret is where; 0: the image has no such variable; -EAGAIN: the loader is not that far. */

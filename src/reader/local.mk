@@ -3,6 +3,7 @@ libreader_a_SOURCES = \
 	src/reader/clients.c src/reader/clients.h \
 	src/reader/go-threads.c src/reader/go-threads.h \
 	src/reader/main.c \
+	src/reader/musl-threads.c src/reader/musl-threads.h \
 	src/reader/own-tids.c src/reader/own-tids.h \
 	src/reader/setup.h \
 	src/reader/teller.c src/reader/teller.h
@@ -10,6 +11,10 @@ libreader_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-teller
 tests_unit_test_teller_SOURCES = tests/unit/test-teller.c tests/unit/test.h
 tests_unit_test_teller_LDADD = libreader.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-musl-threads
+tests_unit_test_musl_threads_SOURCES = tests/unit/test-musl-threads.c tests/unit/test.h
+tests_unit_test_musl_threads_LDADD = libreader.a libruntimes.a libutil.a
 
 check_PROGRAMS += tests/unit/test-own-tids
 tests_unit_test_own_tids_SOURCES = tests/unit/test-own-tids.c tests/unit/test.h
