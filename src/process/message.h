@@ -194,6 +194,7 @@ struct client_threads {
 	/* Their contexts, as struct thread_variable. */
 	uint64_t context_module;
 	int64_t context_offset;
+	uint64_t context_musl_thread;
 	uint32_t has_context;
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
 };

@@ -7,6 +7,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-internal.h \
 	src/profiler/attribute-who.c \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
+	src/profiler/c-library.c src/profiler/c-library.h \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \

@@ -14,6 +14,7 @@
 #include "src/host/readable.h"
 #include "src/profile/labels.h"
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/c-library.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/program-variable.h"
 #include "util/clock.h"
@@ -63,6 +64,15 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 	       pread(l->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
+static void begin_reading(struct looking *l, const struct host_file_key *key)
+{
+	l->readable = (struct readable){.open_maps = maps_of,
+					.ctx = l,
+					.major = key->major,
+					.minor = key->minor,
+					.max_bytes = MAX_MAPS_BYTES};
+}
+
 static int find_in_file(struct looking *l, const struct host_file_key *key, uint64_t base,
 			struct thread_variable *ret)
 {
@@ -71,15 +81,27 @@ static int find_in_file(struct looking *l, const struct host_file_key *key, uint
 	struct image image;
 	int r = 0;
 
-	l->readable = (struct readable){.open_maps = maps_of,
-					.ctx = l,
-					.major = key->major,
-					.minor = key->minor,
-					.max_bytes = MAX_MAPS_BYTES};
+	begin_reading(l, key);
 	if (image_open(&image, &memory, base))
 		r = thread_variable_find(&image, VARIABLE, ret);
 	readable_deinit(&l->readable);
 	return r;
+}
+
+/* 0: they are not musl's. */
+static uint64_t find_musl_thread(struct looking *l, const struct host_process *p, FILE *maps,
+				 const struct host_file_key *key)
+{
+	const struct memory memory = {.read = read_memory, .ctx = l};
+	uint64_t found;
+
+	rewind(maps);
+	begin_reading(l, key);
+	found = c_library_musl_thread(p, maps, &memory);
+	readable_deinit(&l->readable);
+	if (found)
+		log_debug("process %u: its threads are musl's", p->pid);
+	return found;
 }
 
 /* In its file, which the walk has opened by then, what is not in its memory. */
@@ -150,6 +172,8 @@ static bool find_variable(struct attribution *a, struct host_process *p,
 	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
 	bool found = maps && find_in_maps(&l, p, maps, ret, ret_key);
 
+	if (found)
+		ret->musl_thread = find_musl_thread(&l, p, maps, ret_key);
 	if (maps)
 		(void)fclose(maps);
 	else

@@ -11,6 +11,7 @@
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
 #include "src/reader/go-threads.h"
+#include "src/reader/musl-threads.h"
 #include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
@@ -38,6 +39,7 @@ struct reader_client {
 	bool hopeless, told;
 	bool has_context;
 	struct thread_variable context; /* where its threads have theirs */
+	struct musl_threads *musl;	/* NULL: they are glibc's */
 	struct go_threads *goroutines;	/* NULL: their labels are not wanted */
 };
 
@@ -66,6 +68,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 static void end(struct reader_client *client)
 {
 	interp_free(client->interp);
+	free(client->musl);
 	free(client->goroutines);
 	if (client->pid) {
 		(void)close_fd(client->memory);
@@ -102,11 +105,25 @@ static int maps_of(void *ctx)
 						    : fcntl(client->maps, F_DUPFD_CLOEXEC, 0);
 }
 
+static struct musl_threads *musl_threads_of(const struct client_threads *t)
+{
+	return t->context_musl_thread ? musl_threads_new(t->context_musl_thread) : NULL;
+}
+
 static struct go_threads *goroutines_of(const struct client_threads *t)
 {
 	struct go_layout layout;
 
 	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout) : NULL;
+}
+
+static struct thread_variable variable_of(const struct client_threads *t)
+{
+	return (struct thread_variable){
+		.module = t->context_module,
+		.offset = t->context_offset,
+		.musl_thread = t->context_musl_thread,
+	};
 }
 
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
@@ -134,7 +151,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.delay_ns = MIN_DELAY_NS,
 		.hopeless = m->client.image == 0,
 		.has_context = m->client.threads.has_context != 0,
-		.context = {m->client.threads.context_module, m->client.threads.context_offset},
+		.context = variable_of(&m->client.threads),
+		.musl = musl_threads_of(&m->client.threads),
 		.goroutines = goroutines_of(&m->client.threads),
 		.readable = {.open_maps = maps_of,
 			     .ctx = client,
@@ -308,6 +326,19 @@ _Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES &&
 		       (int)FRAME_RECORD_MAX_CONTEXT == (int)GO_LABELS_MAX_BYTES,
 	       "both fit");
 
+static uint64_t pointer_of(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
+			   struct memory *m)
+{
+	struct memory ring = {.read = read_memory,
+			      .ctx = client,
+			      .reads_left = MUSL_THREADS_MAX_READS,
+			      .bytes_left = MUSL_THREADS_MAX_BYTES};
+
+	return client->musl
+		       ? musl_threads_pointer(client->musl, &ring, own_tid, clock_monotonic_ns())
+		       : thread_pointer_of(m, robust_list, own_tid);
+}
+
 /* The thread stands still. Whether it really does shows when all is read again. */
 static void read_context(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
 			 struct frame_record_context *ret)
@@ -316,7 +347,7 @@ static void read_context(struct reader_client *client, uint32_t own_tid, uint64_
 			   .ctx = client,
 			   .reads_left = MAX_CONTEXT_READS,
 			   .bytes_left = 4 * THREAD_CONTEXT_MAX_BYTES};
-	uint64_t thread = thread_pointer_of(&m, robust_list, own_tid);
+	uint64_t thread = pointer_of(client, own_tid, robust_list, &m);
 	uint64_t at = thread ? thread_variable_address(&m, &client->context, thread) : 0;
 	uint64_t record = at ? memory_u64(&m, at) : 0;
 	uint8_t again[THREAD_CONTEXT_HEAD_BYTES];
@@ -353,8 +384,8 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 	if (!client->has_context && !client->goroutines)
 		return;
 	tid = own_tids_find(&c->own_tids, sample->tid, clock_monotonic_ns(), &robust_list);
-	/* Goroutines are found without that list. */
-	if (client->goroutines && !tid)
+	/* Goroutines and threads of musl are found without that list. */
+	if ((client->goroutines || client->musl) && !tid)
 		tid = own_tid(client, sample->tid);
 	if (!tid)
 		return;

@@ -5,6 +5,7 @@ functions that tell the span, with the variable in the program, static or not, a
 later. No sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
 links, and a report of one span has its function alone."""
 import os
+import shutil
 import subprocess
 
 import otelcol
@@ -81,6 +82,16 @@ def check_capture(name, *libraries, seconds=2):
     return program, table, what
 
 
+def check_musl():
+    if not shutil.which("musl-gcc"):
+        rig.leave_out("musl-gcc is not installed")
+        return
+    check_capture("spans-musl")
+    check_capture("spans-musl-static")
+    check_capture("spans-musl-loaded", "libspan-slot-musl.so")
+    check_capture("spans-musl-loaded", "libspan-slot-musl-gnu2.so")
+
+
 def check_stripped():
     """Without symbols nobody knows where a static program has the variable: that is said."""
     program = Program("spans-stripped")
@@ -141,6 +152,7 @@ def main():
     check_capture("spans-static")
     check_capture("spans-static-pie")
     check_stripped()
+    check_musl()
     check_collector()
 
 

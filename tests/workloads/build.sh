@@ -31,6 +31,14 @@ c() # OUTPUT SOURCE FLAGS...
 	$CC -std=gnu11 $flags -o "$out/$output" "$here/$source" "$@" || exit 1
 }
 
+musl() # as c
+{
+	compiler=$CC
+	CC=musl-gcc
+	c "$@"
+	CC=$compiler
+}
+
 build()
 {
 	case $1 in
@@ -42,6 +50,14 @@ build()
 		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread "-${1#spans-}" ;;
 	spans-stripped)
 		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread -static -s ;;
+	spans-musl)
+		musl "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -rdynamic ;;
+	spans-musl-static)
+		musl "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -DMORE_VARIABLES -static ;;
+	spans-musl-loaded)
+		musl libspan-slot-musl.so span-slot.c -shared -fPIC
+		musl libspan-slot-musl-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
+		musl "$1" spans.c -D_GNU_SOURCE ;;
 	spans-loaded)
 		c libspan-slot.so span-slot.c -shared -fPIC
 		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2

@@ -88,9 +88,8 @@ static void set(struct span *s)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static void *run(void *arg)
+static void work(uint8_t number)
 {
-	uint8_t number = (uint8_t)(uintptr_t)arg;
 	struct span outer, inner, torn, wild;
 
 	fill(&outer, number, 1);
@@ -100,8 +99,6 @@ static void *run(void *arg)
 	fill(&wild, number, 4);
 	wild.n = 65535;	     /* more than is there */
 	wild.bytes[9] = 255; /* beyond the end */
-	(void)pthread_barrier_wait(&running);
-	(void)pthread_barrier_wait(&loaded);
 	tell(gettid(), "in_outer", &outer);
 	tell(gettid(), "in_inner", &inner);
 	tell(gettid(), "in_wild", &wild);
@@ -125,6 +122,13 @@ static void *run(void *arg)
 		set(NULL);
 		rest(20);
 	}
+}
+
+static void *run(void *arg)
+{
+	(void)pthread_barrier_wait(&running);
+	(void)pthread_barrier_wait(&loaded);
+	work((uint8_t)(uintptr_t)arg);
 	return NULL;
 }
 
@@ -148,13 +152,13 @@ static void publish(void)
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[N_THREADS];
+	pthread_t thread;
 
-	(void)pthread_barrier_init(&running, NULL, N_THREADS + 1);
-	(void)pthread_barrier_init(&loaded, NULL, N_THREADS + 1);
+	(void)pthread_barrier_init(&running, NULL, N_THREADS);
+	(void)pthread_barrier_init(&loaded, NULL, N_THREADS);
 	fill(&handed, 0x70, 5);
-	for (uintptr_t i = 0; i < N_THREADS; i++)
-		(void)pthread_create(&threads[i], NULL, run, (void *)i);
+	for (uintptr_t i = 1; i < N_THREADS; i++)
+		(void)pthread_create(&thread, NULL, run, (void *)i);
 	(void)pthread_barrier_wait(&running);
 #ifdef SLOT_IN_PROGRAM
 	slot = span_slot;
@@ -166,7 +170,6 @@ int main(int argc, char **argv)
 	tell(0, "in_handed", &handed);
 	publish();
 	(void)pthread_barrier_wait(&loaded);
-	for (int i = 0; i < N_THREADS; i++)
-		(void)pthread_join(threads[i], NULL);
+	work(0);
 	return 0;
 }
