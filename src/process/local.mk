@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libprocess.a
 libprocess_a_SOURCES = \
 	src/process/ask.c src/process/ask.h \
+	src/process/context-file.c src/process/context-file.h \
 	src/process/credentials.c src/process/credentials.h \
 	src/process/filter.c src/process/filter.h \
 	src/process/filter-rule.c src/process/filter-rule.h \

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "proto/process-context.h"
+#include "src/process/context-file.h"
 #include "src/profile/labels.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-said.h"
@@ -256,26 +256,6 @@ static void replace(struct process_said *s, struct collection *c)
 	s->version++;
 }
 
-/* The head is checked, since it came from another process. */
-static bool read_file(int fd, struct context_file *head, char **ret)
-{
-	char *bytes;
-	size_t n;
-
-	if (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
-	    head->n_environment > CONTEXT_MAX_ENVIRONMENT || head->n_payload > CONTEXT_MAX_PAYLOAD)
-		return false;
-	n = (size_t)head->n_environment + head->n_payload;
-	bytes = malloc(n + 1);
-	if (!bytes || pread(fd, bytes, n, sizeof(*head)) != (ssize_t)n ||
-	    (head->n_environment && bytes[head->n_environment - 1] != '\0')) {
-		free(bytes);
-		return false;
-	}
-	*ret = bytes;
-	return true;
-}
-
 static void free_keys(char **keys, uint32_t n)
 {
 	for (uint32_t i = 0; keys && i < n; i++)
@@ -304,7 +284,7 @@ static void take_all(struct process_said *s, struct collection *c, int fd)
 	_cleanup_free_ char *bytes = NULL;
 	struct context_file head;
 
-	if (!read_file(fd, &head, &bytes))
+	if (!context_file_read(fd, &head, &bytes))
 		return;
 	c->out = open_memstream(&c->text, &c->n);
 	if (!c->out)
