@@ -42,7 +42,7 @@ allowed()
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;
 	src/screen) echo "util src/process" ;;
 	src/cmd)
-		echo util src/process src/opener src/broker src/config src/sample src/host \
+		echo util proto src/process src/opener src/broker src/config src/sample src/host \
 			src/store src/render src/screen ;;
 	*) return 1 ;;
 	esac

@@ -8,20 +8,22 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/profile-types.h"
 #include "src/cmd/running.h"
+#include "src/cmd/services.h"
 #include "src/process/sandbox.h"
 #include "src/sample/sample.h"
 
 /* By their first letters further on. */
-static const char *const kinds[] = {"events", "types", "containers", "units", "processes"};
+static const char *const kinds[] = {"events", "types",	  "containers",
+				    "units",  "services", "processes"};
 
 const struct command list_command = {
 	.name = "list",
-	.usage = "list events|types|containers|units|processes",
+	.usage = "list events|types|containers|units|services|processes",
 	.summary = "list what record can sample on this host",
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
 	.epilog = "events: for -e; types: of profiles, and what they need here; containers: for "
-		  "--container; units: for --unit; processes: for "
+		  "--container; units: for --unit; services: for --service; processes: for "
 		  "-p.\n"
 		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
 };
@@ -152,6 +154,49 @@ static void print_types(void)
 	}
 }
 
+static const char *or_none(const char *text)
+{
+	return *text ? text : "-";
+}
+
+/* Each with the number of its processes, and the first of them. */
+static void print_services(const struct serving_list *list)
+{
+	if (list->items.n)
+		(void)printf("%-40s %-16s %9s  %s\n", "SERVICE", "SPANS", "PROCESSES", "FIRST");
+	else
+		(void)puts("no process that may be read says which service it is");
+	for (uint32_t i = 0, end; i < list->items.n; i = end) {
+		const struct serving *s = &list->items.items[i];
+		const char *spans = s->spans;
+
+		for (end = i + 1;
+		     end < list->items.n && strcmp(list->items.items[end].service, s->service) == 0;
+		     end++)
+			spans = *spans ? spans : list->items.items[end].spans;
+		(void)printf("%-40s %-16s %9u  %s[%u]\n", or_none(s->service), or_none(spans),
+			     end - i, s->comm, s->pid);
+	}
+}
+
+static int list_services(void)
+{
+	struct serving_list list = {0};
+	int r;
+
+	if (!sample_has_proc()) {
+		(void)fputs("perfwalk: list: " SAMPLE_NO_PROC "\n", stderr);
+		return -ENODEV;
+	}
+	r = services_find(&list, sandbox_choose_mode(SANDBOX_ERRNO));
+	if (r == 0)
+		print_services(&list);
+	else
+		(void)fprintf(stderr, "perfwalk: list: %s\n", strerror(-r));
+	services_deinit(&list);
+	return r;
+}
+
 static int list_processes(struct running_list *list, char what)
 {
 	int r;
@@ -193,6 +238,8 @@ int list_main(int argc, char **argv)
 		print_events();
 	} else if (argv[first][0] == 't') {
 		print_types();
+	} else if (argv[first][0] == 's') {
+		r = list_services();
 	} else {
 		r = list_processes(&list, argv[first][0]);
 		running_deinit(&list);

@@ -22,6 +22,7 @@ libcmd_a_SOURCES = \
 	src/cmd/run-events.c src/cmd/run-events.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
+	src/cmd/services.c src/cmd/services.h \
 	src/cmd/session.c src/cmd/session.h \
 	src/cmd/top.c \
 	src/cmd/uprobes.c src/cmd/uprobes.h \

@@ -138,7 +138,7 @@ static void free_states(struct states *s)
 	array_deinit(&s->items);
 }
 
-static int drop_privileges(enum sandbox_mode seccomp)
+int running_drop_privileges(enum sandbox_mode seccomp)
 {
 	struct privileges p;
 	int r;
@@ -177,7 +177,7 @@ int running_name_containers(struct running_list *list, enum sandbox_mode seccomp
 			read_state(&s, id);
 		last = id;
 	}
-	r = drop_privileges(seccomp);
+	r = running_drop_privileges(seccomp);
 	for (uint32_t i = 0, k = 0; r == 0 && i < list->items.n && k < s.items.n; i++) {
 		struct running *e = &list->items.items[i];
 		const struct container_state *state = &s.items.items[k];

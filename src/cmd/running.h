@@ -29,6 +29,8 @@ void running_deinit(struct running_list *list);
  * good first: 0, or -errno when it cannot; where seccomp says so, also all system calls but
  * those for reading open files and for printing. */
 int running_name_containers(struct running_list *list, enum sandbox_mode seccomp);
+/* Becomes a user without privileges, for good: 0 or -errno. */
+int running_drop_privileges(enum sandbox_mode seccomp);
 /* The id of its container; "": it is in none. */
 const char *running_container(const struct running *e);
 /* Does anything run now that the filters of a config pick out? 1: it does; 0: nothing does; -errno:

@@ -116,6 +116,17 @@ def check_chosen(told, by_environment):
     rig.check(list(found) == [told.pid], f"a capture of a service has its process alone: {list(found)}")
 
 
+def check_list():
+    """Those that say it in a context or in their environment; this run's have names of their own."""
+    wanted = {f"said-{os.getpid()}": Publisher(f"service.name=said-{os.getpid()}", environment={"OTEL_SERVICE_NAME": "x"}),
+              f"given-{os.getpid()}": Publisher(environment={"OTEL_SERVICE_NAME": f"given-{os.getpid()}"})}
+    text = subprocess.run([rig.perfwalk(), "list", "services"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
+    for name, p in wanted.items():
+        rig.check(rows.get(name) == ["-", "1", f"published[{p.pid}]"], f"list services has {name}: {rows.get(name)}")
+        rig.end(p.process)
+
+
 def check_rules(told):
     collector = otelcol.start({"rules": ("http", "")})
     d = rig.Daemon(config(collector.ports["rules"],
@@ -150,6 +161,7 @@ def main():
     rig.need_root()
     WORKLOADS = rig.build_workloads("published")
     told, by_environment = check_collector()
+    check_list()
     check_chosen(told, by_environment)
     check_rules(told)
     check_cloud(told.pid)

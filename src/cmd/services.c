@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What processes say is collected first and read after all privileges are given up. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/process-context.h"
+#include "src/cmd/running.h"
+#include "src/cmd/services.h"
+#include "src/opener/opener.h"
+#include "src/process/context-file.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+enum { MAX_SAYING = 16384 };
+
+struct saying {
+	const struct running *process;
+	struct context_file head;
+	char *bytes; /* NULL: it is not readable */
+};
+
+struct sayings_of_all {
+	ARRAY(struct saying) items;
+};
+
+static void ask(struct sayings_of_all *all, const struct running *e)
+{
+	struct message m = {.type = MESSAGE_ASK_CONTEXT};
+	_cleanup_close_ int fd = -EBADF;
+	struct saying s = {.process = e}, *place;
+
+	m.ask_context.pid = e->pid;
+	m.ask_context.environment = 1;
+	fd = opener_context(&m);
+	if (fd < 0 || !context_file_read(fd, &s.head, &s.bytes))
+		return;
+	place = array_push(&all->items);
+	if (place)
+		*place = s;
+	else
+		free(s.bytes);
+}
+
+/* The first one counts. */
+static void take_service(struct serving *s, const char *text, size_t n)
+{
+	if (!*s->service)
+		(void)text_clean(s->service, sizeof(s->service), text, n);
+}
+
+static bool is(const uint8_t *key, size_t n, const char *wanted)
+{
+	return n == strlen(wanted) && memcmp(key, wanted, n) == 0;
+}
+
+static int take_attribute(void *ctx, const struct process_context_attribute *a)
+{
+	struct serving *s = ctx;
+
+	if (a->kind != PROCESS_CONTEXT_TEXT)
+		return 0;
+	if (a->is_resource && is(a->key, a->n_key, "service.name"))
+		take_service(s, (const char *)a->bytes, a->n);
+	if (!a->is_resource && is(a->key, a->n_key, "threadlocal.schema_version"))
+		(void)text_clean(s->spans, sizeof(s->spans), (const char *)a->bytes, a->n);
+	return 0;
+}
+
+static void take_pair(void *ctx, const char *key, const char *value)
+{
+	if (strcmp(key, "service.name") == 0)
+		take_service(ctx, value, SIZE_MAX);
+}
+
+/* n bytes, the last one a 0. */
+static void take_environment(struct serving *s, const char *text, size_t n)
+{
+	static const char name[] = "OTEL_SERVICE_NAME=", pairs[] = "OTEL_RESOURCE_ATTRIBUTES=";
+	const char *attributes = NULL;
+
+	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+		if (strncmp(text + at, name, sizeof(name) - 1) == 0)
+			take_service(s, text + at + sizeof(name) - 1, SIZE_MAX);
+		if (strncmp(text + at, pairs, sizeof(pairs) - 1) == 0)
+			attributes = text + at + sizeof(pairs) - 1;
+	}
+	if (attributes)
+		(void)host_parse_resource_variable(attributes, take_pair, s);
+}
+
+static void add(struct serving_list *list, const struct saying *what)
+{
+	struct serving s = {.pid = what->process->pid}, *place;
+
+	if (what->head.error == 0)
+		(void)process_context_read((const uint8_t *)what->bytes + what->head.n_environment,
+					   what->head.n_payload, take_attribute, &s);
+	take_environment(&s, what->bytes, what->head.n_environment);
+	if (!*s.service && !*s.spans)
+		return;
+	(void)text_clean(s.comm, sizeof(s.comm), what->process->comm, SIZE_MAX);
+	place = array_push(&list->items);
+	if (place)
+		*place = s;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct serving *x = a, *y = b;
+	int r = strcmp(x->service, y->service);
+
+	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+int services_find(struct serving_list *ret, enum sandbox_mode seccomp)
+{
+	struct sayings_of_all all = {.items = ARRAY_INIT(MAX_SAYING)};
+	struct running_list running = {0};
+	int r = running_find(&running);
+
+	ret->items.max = MAX_SAYING;
+	for (uint32_t i = 0; i < running.items.n && r == 0; i++)
+		ask(&all, &running.items.items[i]);
+	if (r == 0)
+		r = running_drop_privileges(seccomp);
+	for (uint32_t i = 0; i < all.items.n; i++) {
+		if (r == 0)
+			add(ret, &all.items.items[i]);
+		free(all.items.items[i].bytes);
+	}
+	if (ret->items.n)
+		qsort(ret->items.items, ret->items.n, sizeof(*ret->items.items), compare);
+	array_deinit(&all.items);
+	running_deinit(&running);
+	return r;
+}
+
+void services_deinit(struct serving_list *list)
+{
+	array_deinit(&list->items);
+}

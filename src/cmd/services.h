@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The processes that say now which service they are, as captures name it. */
+#include <stdint.h>
+
+#include "src/process/sandbox.h"
+#include "util/array.h"
+
+struct serving {
+	uint32_t pid;
+	char comm[32], service[128];
+	char spans[32]; /* the form of its threads' contexts; "": they publish none */
+};
+
+struct serving_list {
+	ARRAY(struct serving) items; /* sorted by service */
+};
+
+/* Fills an empty list. Gives up all privileges for good, as running_drop_privileges() does, before
+ * it looks at what the processes say. 0 or -errno. */
+int services_find(struct serving_list *ret, enum sandbox_mode seccomp);
+void services_deinit(struct serving_list *list);
