@@ -44,48 +44,76 @@ int config_list_each(const char *list, int (*fn)(void *ctx, const char *item, si
 }
 
 struct list_check {
-	enum config_type type;
+	int (*item)(const char *item, char *error); /* NULL: any will do */
 	char *error;
 };
+
+static int check_container(const char *item, char *error)
+{
+	if (item[strspn(item, CONTAINER_CHARACTERS)] == '\0')
+		return 0;
+	return config_expected(error, "beginnings of container ids or names, as "
+				      "perfwalk list containers shows them");
+}
+
+static int check_cgroup(const char *item, char *error)
+{
+	if (item[0] == '/')
+		return 0;
+	return config_expected(error,
+			       "paths of control groups, such as /system.slice/nginx.service");
+}
+
+static int check_cpus(const char *item, char *error)
+{
+	bool set[MAX_CPUS];
+
+	if (text_parse_ranges(item, set, MAX_CPUS) == 0)
+		return 0;
+	return config_expected(error, "CPU numbers and ranges, such as 0-3,8");
+}
 
 static int check_item(void *ctx, const char *item, size_t n)
 {
 	const struct list_check *c = ctx;
 	char text[MAX_ITEM_BYTES + 1];
-	bool set[MAX_CPUS];
 
 	if (n > MAX_ITEM_BYTES)
 		return config_expected(c->error, "names of less than 4000 bytes");
 	memcpy(text, item, n);
 	text[n] = '\0';
-	switch (c->type) {
-	case CONFIG_CONTAINERS:
-		if (strspn(text, CONTAINER_CHARACTERS) == n)
-			return 0;
-		return config_expected(c->error, "beginnings of container ids or names, as "
-						 "perfwalk list containers shows them");
-	case CONFIG_CGROUPS:
-		return text[0] == '/' ? 0
-				      : config_expected(c->error, "paths of control groups, such "
-								  "as /system.slice/nginx.service");
-	case CONFIG_CPUS:
-		return text_parse_ranges(text, set, MAX_CPUS) == 0
-			       ? 0
-			       : config_expected(c->error, "CPU numbers and ranges, such as 0-3,8");
-	default:
-		return 0;
-	}
+	return c->item ? c->item(text, c->error) : 0;
 }
 
-int config_filter_check(enum config_type type, const char *text, char *error)
+static int check_list(const char *text, char *error, int (*item)(const char *item, char *error))
 {
-	struct list_check c = {type, error};
+	struct list_check c = {item, error};
 
 	if (strlen(text) > MAX_LIST_BYTES)
 		return config_expected(error, "a list of less than 64 KiB");
 	if (text[strspn(text, " \t,")] == '\0')
 		return config_expected(error, "at least one name");
 	return config_list_each(text, check_item, &c);
+}
+
+int config_globs_check(const char *text, char *error)
+{
+	return check_list(text, error, NULL);
+}
+
+int config_containers_check(const char *text, char *error)
+{
+	return check_list(text, error, check_container);
+}
+
+int config_cgroups_check(const char *text, char *error)
+{
+	return check_list(text, error, check_cgroup);
+}
+
+int config_cpus_check(const char *text, char *error)
+{
+	return check_list(text, error, check_cpus);
 }
 
 /* ---- Users ---- */
@@ -119,7 +147,7 @@ int config_users_set(char **field, const char *text, char *error)
 	_cleanup_free_ char *list = NULL;
 	struct uids u = {.error = error};
 	size_t n_list;
-	int r = *text ? config_filter_check(CONFIG_USERS, text, error) : 0;
+	int r = *text ? check_list(text, error, NULL) : 0;
 
 	if (r < 0)
 		return r;

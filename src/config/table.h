@@ -100,8 +100,11 @@ int config_list_parse(char *text, char *error,
 		      int (*add)(void *ctx, const char *key, const char *value, char *error),
 		      void *ctx);
 
-/* A list of one of the list types. 0, or -EINVAL and error. */
-int config_filter_check(enum config_type type, const char *text, char *error);
+/* Each checks a list of [filter]. 0, or -EINVAL and error. */
+int config_globs_check(const char *text, char *error);
+int config_containers_check(const char *text, char *error);
+int config_cgroups_check(const char *text, char *error);
+int config_cpus_check(const char *text, char *error);
 
 /*
  * Sets field to the numbers of a list of users, "" unsets it. They are looked up here and never

@@ -287,10 +287,13 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 		return text[0] == '/' ? config_text_check(text, error)
 				      : config_expected(error, "an absolute path");
 	case CONFIG_GLOBS:
+		return config_globs_check(text, error);
 	case CONFIG_CONTAINERS:
+		return config_containers_check(text, error);
 	case CONFIG_CGROUPS:
+		return config_cgroups_check(text, error);
 	case CONFIG_CPUS:
-		return config_filter_check(row->type, text, error);
+		return config_cpus_check(text, error);
 	case CONFIG_LISTEN:
 		return check_listen(text, error);
 	case CONFIG_WORD:
