@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/check.h"
 #include "src/config/table.h"
 #include "util/cleanup.h"
 #include "util/text.h"

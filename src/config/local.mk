@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libconfig.a
 libconfig_a_SOURCES = \
+	src/config/check.c src/config/check.h \
 	src/config/config.c src/config/config.h \
 	src/config/environment.c \
 	src/config/expected.c \

@@ -100,12 +100,6 @@ int config_list_parse(char *text, char *error,
 		      int (*add)(void *ctx, const char *key, const char *value, char *error),
 		      void *ctx);
 
-/* Each checks a list of [filter]. 0, or -EINVAL and error. */
-int config_globs_check(const char *text, char *error);
-int config_containers_check(const char *text, char *error);
-int config_cgroups_check(const char *text, char *error);
-int config_cpus_check(const char *text, char *error);
-
 /*
  * Sets field to the numbers of a list of users, "" unsets it. They are looked up here and never
  * again: a rule that says whom not to sample must not depend on a directory service that answers.
