@@ -25,27 +25,41 @@ static const char *const preset_names[] = {"collector", "pyroscope", "parca"};
 static const char *const demangle_names[] = {"full", "simple", "none"};
 static const char *const seccomp_names[] = {"errno", "kill", "no"};
 
-/* Types that are an enum whose values are the places of its names. */
-static const struct choices {
-	const char *const *names;
-	unsigned int n;
-	const char *expected;
-} choices[] = {
-	[CONFIG_LOG_LEVEL] = {level_names, ARRAY_SIZE(level_names),
-			      "error, warning, info or debug"},
-	[CONFIG_PROTOCOL] = {protocol_names, ARRAY_SIZE(protocol_names),
-			     "http/protobuf, http/json or grpc"},
-	[CONFIG_COMPRESSION] = {compression_names, ARRAY_SIZE(compression_names), COMPRESSIONS},
-	[CONFIG_PRESET] = {preset_names, ARRAY_SIZE(preset_names), "collector, pyroscope or parca"},
-	[CONFIG_DEMANGLE] = {demangle_names, ARRAY_SIZE(demangle_names), "full, simple or none"},
-	[CONFIG_SECCOMP] = {seccomp_names, ARRAY_SIZE(seccomp_names), "errno, kill or no"},
+/* How values of one kind are kept in their field. */
+struct value_form {
+	/* As config_value_set(), but text is not empty where there is a default. */
+	int (*set)(const struct config_key *row, void *base, const char *text, char *error);
+	void (*print)(const struct config_key *row, const void *base, FILE *out);
+	void (*free)(const struct config_key *row, void *base);		  /* NULL: owns nothing */
+	void (*range)(const struct config_key *row, char *buf, size_t n); /* NULL: says nothing */
 };
 
-/* NULL: the type is none of them. */
-static const struct choices *choices_of(enum config_type type)
+struct value_type {
+	const struct value_form *form;
+	const char *expected; /* of numbers and choices */
+	/* Of numbers; parse returns 0 or -EINVAL, limits are not its business. */
+	int (*parse)(const char *text, uint64_t *ret);
+	void (*format)(uint64_t v, char *buf, size_t n);
+	/* Of choices: the value is the place of its name. */
+	const char *const *names;
+	unsigned int n_names;
+	/* Of texts, as in check.h. */
+	int (*check)(const char *text, char *error);
+};
+
+static const struct value_type *type_of(const struct config_key *row);
+
+static void *field_of(const struct config_key *row, void *base)
 {
-	return type < ARRAY_SIZE(choices) && choices[type].n ? &choices[type] : NULL;
+	return (char *)base + row->offset;
 }
+
+static const void *value_of(const struct config_key *row, const void *base)
+{
+	return (const char *)base + row->offset;
+}
+
+/* ---- Numbers ---- */
 
 #define SHARE_PERCENT 10000 /* millionths */
 
@@ -63,6 +77,29 @@ static const struct value_unit time_units[] = {
 	{NSEC_PER_MSEC, "ms"},	    {NSEC_PER_USEC, "us"},    {1, "ns"},
 };
 
+/* units end with one of factor 1. */
+static void format_units(const struct value_unit *units, uint64_t v, char *buf, size_t n)
+{
+	while (v % units->factor != 0)
+		units++;
+	(void)snprintf(buf, n, "%" PRIu64 "%s", v / units->factor, v ? units->name : "");
+}
+
+static void format_count(uint64_t v, char *buf, size_t n)
+{
+	(void)snprintf(buf, n, "%" PRIu64, v);
+}
+
+static void format_bytes(uint64_t v, char *buf, size_t n)
+{
+	format_units(byte_units, v, buf, n);
+}
+
+static void format_duration(uint64_t v, char *buf, size_t n)
+{
+	format_units(time_units, v, buf, n);
+}
+
 /* Of millionths, without the zeros behind. */
 static void format_share(uint64_t v, char *buf, size_t size)
 {
@@ -74,65 +111,9 @@ static void format_share(uint64_t v, char *buf, size_t size)
 	(void)snprintf(buf + n, size - (size_t)n, "%%");
 }
 
-static void format_number(const struct config_key *row, uint64_t v, char *buf, size_t size)
+static int parse_count(const char *text, uint64_t *ret)
 {
-	const struct value_unit *u = row->type == CONFIG_DURATION ? time_units : byte_units;
-
-	if (row->type == CONFIG_SHARE) {
-		format_share(v, buf, size);
-		return;
-	}
-	if (row->type == CONFIG_COUNT || v == 0) {
-		(void)snprintf(buf, size, "%" PRIu64, v);
-		return;
-	}
-	while (v % u->factor != 0)
-		u++;
-	(void)snprintf(buf, size, "%" PRIu64 "%s", v / u->factor, u->name);
-}
-
-const char *config_value_range(const struct config_key *row, char *buf, size_t size)
-{
-	const struct choices *c = choices_of(row->type);
-	char min[32], max[32], more[64] = "";
-
-	switch (row->type) {
-	case CONFIG_BOOL:
-		(void)snprintf(buf, size, "yes or no");
-		break;
-	case CONFIG_COUNT:
-	case CONFIG_AUTO_BYTES:
-	case CONFIG_BYTES:
-	case CONFIG_DURATION:
-	case CONFIG_SHARE:
-		format_number(row, row->min, min, sizeof(min));
-		format_number(row, row->max, max, sizeof(max));
-		if (row->power_of_two)
-			(void)snprintf(more, sizeof(more), ", a power of two");
-		else if (row->multiple)
-			(void)snprintf(more, sizeof(more), ", a multiple of %" PRIu64,
-				       row->multiple);
-		(void)snprintf(buf, size, "%s%s .. %s%s",
-			       row->type == CONFIG_AUTO_BYTES ? "auto, or " : "", min, max, more);
-		break;
-	default:
-		(void)snprintf(buf, size, "%s", c ? c->expected : "");
-	}
-	return buf;
-}
-
-/* error = "expected a size like 512K, 32M, 1G, 1K .. 65528, a multiple of 8". */
-static int number_expected(const struct config_key *row, char *error)
-{
-	const char *kind = row->type == CONFIG_COUNT	  ? "a whole number"
-			   : row->type == CONFIG_DURATION ? "a duration like 500ms, 10s, 5m, 1h"
-			   : row->type == CONFIG_SHARE	  ? "a percentage like 0.5% or 2%"
-							  : "a size like 65528, 512K, 32M, 1G";
-	char range[96];
-
-	(void)snprintf(error, CONFIG_ERROR_MAX, "expected %s; %s", kind,
-		       config_value_range(row, range, sizeof(range)));
-	return -EINVAL;
+	return text_parse_u64(text, 0, UINT64_MAX, ret);
 }
 
 /* "2%", "0.05%": four digits behind the point at most. */
@@ -158,87 +139,167 @@ static int parse_share(const char *text, uint64_t *ret)
 	return strcmp(text + part, "%") == 0 ? 0 : -EINVAL;
 }
 
+static void number_range(const struct config_key *row, char *buf, size_t n)
+{
+	const struct value_type *t = type_of(row);
+	char min[32], max[32], more[64] = "";
+
+	t->format(row->min, min, sizeof(min));
+	t->format(row->max, max, sizeof(max));
+	if (row->power_of_two)
+		(void)snprintf(more, sizeof(more), ", a power of two");
+	else if (row->multiple)
+		(void)snprintf(more, sizeof(more), ", a multiple of %" PRIu64, row->multiple);
+	(void)snprintf(buf, n, "%s .. %s%s", min, max, more);
+}
+
+static void auto_range(const struct config_key *row, char *buf, size_t n)
+{
+	char range[96];
+
+	number_range(row, range, sizeof(range));
+	(void)snprintf(buf, n, "auto, or %s", range);
+}
+
+/* error = "expected a size like 512K, 32M, 1G; 1K .. 65528, a multiple of 8". */
+static int number_expected(const struct config_key *row, char *error)
+{
+	char range[128];
+
+	(void)snprintf(error, CONFIG_ERROR_MAX, "expected %s; %s", type_of(row)->expected,
+		       config_value_range(row, range, sizeof(range)));
+	return -EINVAL;
+}
+
 static int parse_number(const struct config_key *row, const char *text, uint64_t *ret, char *error)
 {
 	uint64_t v = 0;
-	int r;
 
-	if (row->type == CONFIG_COUNT)
-		r = text_parse_u64(text, row->min, row->max, &v);
-	else if (row->type == CONFIG_DURATION)
-		r = text_parse_duration_ns(text, &v);
-	else if (row->type == CONFIG_SHARE)
-		r = parse_share(text, &v);
-	else
-		r = text_parse_bytes(text, &v);
-	if (r < 0 || v < row->min || v > row->max || (row->multiple && v % row->multiple != 0) ||
-	    (row->power_of_two && (v & (v - 1)) != 0))
+	if (type_of(row)->parse(text, &v) < 0 || v < row->min || v > row->max ||
+	    (row->multiple && v % row->multiple != 0) || (row->power_of_two && (v & (v - 1)) != 0))
 		return number_expected(row, error);
 	*ret = v;
 	return 0;
 }
 
-static int check_text(const struct config_key *row, const char *text, char *error)
+static int set_u64(const struct config_key *row, void *base, const char *text, char *error)
 {
-	switch (row->type) {
-	case CONFIG_PATH:
-		return config_path_check(text, error);
-	case CONFIG_GLOBS:
-		return config_globs_check(text, error);
-	case CONFIG_CONTAINERS:
-		return config_containers_check(text, error);
-	case CONFIG_CGROUPS:
-		return config_cgroups_check(text, error);
-	case CONFIG_CPUS:
-		return config_cpus_check(text, error);
-	case CONFIG_LISTEN:
-		return config_listen_check(text, error);
-	case CONFIG_WORD:
-		return config_word_check(text, error);
-	case CONFIG_TEXT:
-		return config_text_check(text, error);
-	case CONFIG_URLS:
-		return config_urls_check(text, error);
-	case CONFIG_HOST:
-		return config_host_check(text, error);
-	case CONFIG_PROXY:
-		return config_proxy_check(text, error);
-	case CONFIG_URL_EXACT:
-		return config_exact_url_check(text, error);
-	default:
-		return config_url_check(text, error);
-	}
+	return parse_number(row, text, field_of(row, base), error);
 }
 
-/* The value is kept as it is written. */
-static bool is_text(enum config_type type)
+static void print_number(const struct config_key *row, uint64_t v, FILE *out)
 {
-	switch (type) {
-	case CONFIG_LISTEN:
-	case CONFIG_WORD:
-	case CONFIG_TEXT:
-	case CONFIG_PATH:
-	case CONFIG_URL:
-	case CONFIG_URL_EXACT:
-	case CONFIG_URLS:
-	case CONFIG_HOST:
-	case CONFIG_PROXY:
-	case CONFIG_GLOBS:
-	case CONFIG_CONTAINERS:
-	case CONFIG_CGROUPS:
-	case CONFIG_CPUS:
-		return true;
-	default:
-		return false;
-	}
+	char buf[32];
+
+	type_of(row)->format(v, buf, sizeof(buf));
+	fputs(buf, out);
 }
 
-static int set_string(const struct config_key *row, char **field, const char *text, char *error)
+static void print_u64(const struct config_key *row, const void *base, FILE *out)
 {
-	char *copy = NULL;
+	print_number(row, *(const uint64_t *)value_of(row, base), out);
+}
+
+static int set_u32(const struct config_key *row, void *base, const char *text, char *error)
+{
+	uint64_t v;
+	int r = parse_number(row, text, &v, error);
+
+	if (r == 0)
+		*(uint32_t *)field_of(row, base) = (uint32_t)v;
+	return r;
+}
+
+static void print_u32(const struct config_key *row, const void *base, FILE *out)
+{
+	print_number(row, *(const uint32_t *)value_of(row, base), out);
+}
+
+static int set_auto(const struct config_key *row, void *base, const char *text, char *error)
+{
+	if (strcmp(text, "auto") != 0)
+		return set_u32(row, base, text, error);
+	*(uint32_t *)field_of(row, base) = 0;
+	return 0;
+}
+
+static void print_auto(const struct config_key *row, const void *base, FILE *out)
+{
+	if (*(const uint32_t *)value_of(row, base))
+		print_u32(row, base, out);
+	else
+		fputs("auto", out);
+}
+
+static const struct value_form u32_form = {set_u32, print_u32, NULL, number_range};
+static const struct value_form u64_form = {set_u64, print_u64, NULL, number_range};
+static const struct value_form auto_form = {set_auto, print_auto, NULL, auto_range};
+
+/* ---- One of a few words ---- */
+
+static void choice_range(const struct config_key *row, char *buf, size_t n)
+{
+	(void)snprintf(buf, n, "%s", type_of(row)->expected);
+}
+
+static int set_bool(const struct config_key *row, void *base, const char *text, char *error)
+{
+	return text_parse_bool(text, field_of(row, base)) < 0
+		       ? config_expected(error, type_of(row)->expected)
+		       : 0;
+}
+
+static void print_bool(const struct config_key *row, const void *base, FILE *out)
+{
+	fputs(*(const bool *)value_of(row, base) ? "yes" : "no", out);
+}
+
+static int choose(const char *const *names, unsigned int n, const char *text, void *field)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (strcmp(names[i], text) == 0) {
+			memcpy(field, &i, sizeof(i));
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int set_choice(const struct config_key *row, void *base, const char *text, char *error)
+{
+	const struct value_type *t = type_of(row);
+
+	return choose(t->names, t->n_names, text, field_of(row, base)) < 0
+		       ? config_expected(error, t->expected)
+		       : 0;
+}
+
+static void print_choice(const struct config_key *row, const void *base, FILE *out)
+{
+	fputs(type_of(row)->names[*(const unsigned int *)value_of(row, base)], out);
+}
+
+static const struct value_form bool_form = {set_bool, print_bool, NULL, choice_range};
+static const struct value_form choice_form = {set_choice, print_choice, NULL, choice_range};
+
+const char *config_demangle_name(unsigned int i)
+{
+	return i < ARRAY_SIZE(demangle_names) ? demangle_names[i] : NULL;
+}
+
+bool config_demangle_parse(const char *text, enum config_demangle *ret)
+{
+	return choose(demangle_names, ARRAY_SIZE(demangle_names), text, ret) == 0;
+}
+
+/* ---- Texts, kept as they are written ---- */
+
+static int set_text(const struct config_key *row, void *base, const char *text, char *error)
+{
+	char **field = field_of(row, base), *copy = NULL;
 
 	if (*text) {
-		int r = check_text(row, text, error);
+		int r = type_of(row)->check(text, error);
 
 		if (r < 0)
 			return r;
@@ -251,123 +312,133 @@ static int set_string(const struct config_key *row, char **field, const char *te
 	return 0;
 }
 
-static int choose(const struct choices *c, const char *text, void *field)
+static void print_text(const struct config_key *row, const void *base, FILE *out)
 {
-	for (unsigned int i = 0; i < c->n; i++) {
-		if (strcmp(c->names[i], text) == 0) {
-			memcpy(field, &i, sizeof(i));
-			return 0;
-		}
+	const char *text = *(const char *const *)value_of(row, base);
+
+	fputs(text ? text : "", out);
+}
+
+static void free_text(const struct config_key *row, void *base)
+{
+	char **field = field_of(row, base);
+
+	free(*field);
+	*field = NULL;
+}
+
+static int set_users(const struct config_key *row, void *base, const char *text, char *error)
+{
+	return config_users_set(field_of(row, base), text, error);
+}
+
+static int set_headers(const struct config_key *row, void *base, const char *text, char *error)
+{
+	return config_headers_set(base, text, error);
+}
+
+static void print_headers(const struct config_key *row, const void *base, FILE *out)
+{
+	const struct config_export *x = base;
+
+	for (size_t i = 0; i < x->n_headers; i++)
+		fprintf(out, "%s%.*s=***", i ? "," : "", (int)strcspn(x->headers[i], ":"),
+			x->headers[i]);
+}
+
+static void free_headers(const struct config_key *row, void *base)
+{
+	config_headers_free(base);
+}
+
+static const struct value_form text_form = {set_text, print_text, free_text, NULL};
+static const struct value_form users_form = {set_users, print_text, free_text, NULL};
+static const struct value_form headers_form = {set_headers, print_headers, free_headers, NULL};
+
+/* ---- All types ---- */
+
+#define SIZE "a size like 65528, 512K, 32M, 1G"
+
+#define NUMBER(f, what, reader, writer)                                                            \
+	{                                                                                          \
+		.form = &(f), .expected = (what), .parse = (reader), .format = (writer)            \
 	}
-	return -EINVAL;
-}
+#define CHOICE(list, what)                                                                         \
+	{                                                                                          \
+		.form = &choice_form, .expected = (what), .names = (list),                         \
+		.n_names = ARRAY_SIZE(list)                                                        \
+	}
+#define TEXT(function)                                                                             \
+	{                                                                                          \
+		.form = &text_form, .check = (function)                                            \
+	}
 
-const char *config_demangle_name(unsigned int i)
-{
-	return i < ARRAY_SIZE(demangle_names) ? demangle_names[i] : NULL;
-}
+static const struct value_type types[] = {
+	[CONFIG_BOOL] = {.form = &bool_form, .expected = "yes or no"},
+	[CONFIG_COUNT] = NUMBER(u32_form, "a whole number", parse_count, format_count),
+	[CONFIG_AUTO_BYTES] = NUMBER(auto_form, SIZE, text_parse_bytes, format_bytes),
+	[CONFIG_BYTES] = NUMBER(u64_form, SIZE, text_parse_bytes, format_bytes),
+	[CONFIG_DURATION] = NUMBER(u64_form, "a duration like 500ms, 10s, 5m, 1h",
+				   text_parse_duration_ns, format_duration),
+	[CONFIG_SHARE] =
+		NUMBER(u32_form, "a percentage like 0.5% or 2%", parse_share, format_share),
 
-bool config_demangle_parse(const char *text, enum config_demangle *ret)
+	[CONFIG_COMPRESSION] = CHOICE(compression_names, COMPRESSIONS),
+	[CONFIG_PROTOCOL] = CHOICE(protocol_names, "http/protobuf, http/json or grpc"),
+	[CONFIG_PRESET] = CHOICE(preset_names, "collector, pyroscope or parca"),
+	[CONFIG_LOG_LEVEL] = CHOICE(level_names, "error, warning, info or debug"),
+	[CONFIG_DEMANGLE] = CHOICE(demangle_names, "full, simple or none"),
+	[CONFIG_SECCOMP] = CHOICE(seccomp_names, "errno, kill or no"),
+
+	[CONFIG_WORD] = TEXT(config_word_check),
+	[CONFIG_TEXT] = TEXT(config_text_check),
+	[CONFIG_PATH] = TEXT(config_path_check),
+	[CONFIG_URL] = TEXT(config_url_check),
+	[CONFIG_URL_EXACT] = TEXT(config_exact_url_check),
+	[CONFIG_URLS] = TEXT(config_urls_check),
+	[CONFIG_HOST] = TEXT(config_host_check),
+	[CONFIG_PROXY] = TEXT(config_proxy_check),
+	[CONFIG_LISTEN] = TEXT(config_listen_check),
+	[CONFIG_GLOBS] = TEXT(config_globs_check),
+	[CONFIG_CONTAINERS] = TEXT(config_containers_check),
+	[CONFIG_CGROUPS] = TEXT(config_cgroups_check),
+	[CONFIG_CPUS] = TEXT(config_cpus_check),
+
+	[CONFIG_USERS] = {.form = &users_form},
+	[CONFIG_HEADERS] = {.form = &headers_form},
+};
+
+static const struct value_type *type_of(const struct config_key *row)
 {
-	return choose(&choices[CONFIG_DEMANGLE], text, ret) == 0;
+	return &types[row->type];
 }
 
 int config_value_set(const struct config_key *row, void *base, const char *text, char *error)
 {
-	void *field = (char *)base + row->offset;
-	uint64_t v;
-	int r;
-
 	if (!*text && row->value)
 		text = row->value;
-
-	switch (row->type) {
-	case CONFIG_BOOL:
-		return text_parse_bool(text, field) < 0 ? config_expected(error, "yes or no") : 0;
-	case CONFIG_AUTO_BYTES:
-		if (strcmp(text, "auto") == 0) {
-			*(uint32_t *)field = 0;
-			return 0;
-		}
-		__attribute__((fallthrough));
-	case CONFIG_COUNT:
-	case CONFIG_SHARE:
-		r = parse_number(row, text, &v, error);
-		if (r == 0)
-			*(uint32_t *)field = (uint32_t)v;
-		return r;
-	case CONFIG_BYTES:
-	case CONFIG_DURATION:
-		return parse_number(row, text, field, error);
-	case CONFIG_COMPRESSION:
-	case CONFIG_PROTOCOL:
-	case CONFIG_PRESET:
-	case CONFIG_LOG_LEVEL:
-	case CONFIG_DEMANGLE:
-	case CONFIG_SECCOMP:
-		return choose(choices_of(row->type), text, field) < 0
-			       ? config_expected(error, choices_of(row->type)->expected)
-			       : 0;
-	case CONFIG_HEADERS:
-		return config_headers_set(base, text, error);
-	case CONFIG_USERS:
-		return config_users_set(field, text, error);
-	default:
-		return is_text(row->type) ? set_string(row, field, text, error) : -EINVAL;
-	}
+	return type_of(row)->form->set(row, base, text, error);
 }
 
 void config_value_free(const struct config_key *row, void *base)
 {
-	char **field = (char **)((char *)base + row->offset);
+	const struct value_form *form = type_of(row)->form;
 
-	if (row->type == CONFIG_HEADERS) {
-		config_headers_free(base);
-	} else if (row->type == CONFIG_USERS || is_text(row->type)) {
-		free(*field);
-		*field = NULL;
-	}
+	if (form->free)
+		form->free(row, base);
 }
 
 void config_value_print(const struct config_key *row, const void *base, FILE *out)
 {
-	const char *field = (const char *)base + row->offset, *text;
-	const struct config_export *x = base;
-	uint64_t v;
-	char buf[32];
+	type_of(row)->form->print(row, base, out);
+}
 
-	switch (row->type) {
-	case CONFIG_BOOL:
-		fputs(*(const bool *)field ? "yes" : "no", out);
-		break;
-	case CONFIG_COMPRESSION:
-	case CONFIG_PROTOCOL:
-	case CONFIG_PRESET:
-	case CONFIG_LOG_LEVEL:
-	case CONFIG_DEMANGLE:
-	case CONFIG_SECCOMP:
-		fputs(choices_of(row->type)->names[*(const unsigned int *)field], out);
-		break;
-	case CONFIG_COUNT:
-	case CONFIG_SHARE:
-	case CONFIG_AUTO_BYTES:
-		format_number(row, *(const uint32_t *)field, buf, sizeof(buf));
-		fputs(row->type == CONFIG_AUTO_BYTES && !*(const uint32_t *)field ? "auto" : buf,
-		      out);
-		break;
-	case CONFIG_BYTES:
-	case CONFIG_DURATION:
-		memcpy(&v, field, sizeof(v));
-		format_number(row, v, buf, sizeof(buf));
-		fputs(buf, out);
-		break;
-	case CONFIG_HEADERS:
-		for (size_t i = 0; i < x->n_headers; i++)
-			fprintf(out, "%s%.*s=***", i ? "," : "", (int)strcspn(x->headers[i], ":"),
-				x->headers[i]);
-		break;
-	default:
-		text = *(const char *const *)field;
-		fputs(text ? text : "", out);
-	}
+const char *config_value_range(const struct config_key *row, char *buf, size_t size)
+{
+	const struct value_form *form = type_of(row)->form;
+
+	*buf = '\0';
+	if (form->range)
+		form->range(row, buf, size);
+	return buf;
 }
