@@ -19,405 +19,416 @@
 #define AT_EVENT(field)	 offsetof(struct config_event, field)
 
 static const struct config_section sections[] = {
-	{"profiler", "What is sampled, and how often.", NULL, NULL},
-	{"off_cpu",
-	 "How long threads are blocked, where, and what for, besides what they do on the CPU.",
-	 NULL, NULL},
-	{"alloc",
-	 "What programs allocate with malloc and its kin, by call path, and what they have in use.",
-	 NULL, NULL},
-	{"filter",
-	 "What is sampled on the host. A sample is kept if it matches at least one item of "
-	 "every include list that is set, and no item of any exclude list. Excluded samples are "
-	 "counted and cost little: their stacks are not walked.",
-	 NULL, NULL},
-	{"symbolizer", "How much detail each frame has.", NULL, NULL},
-	{"debuginfod",
-	 "Missing debug files are fetched from debuginfod servers, which learn the build ids of "
-	 "the programs that run here. Nothing waits for a download: names and lines improve "
-	 "once the files are there.",
-	 NULL, NULL},
-	{"limits",
-	 "What perfwalk may take from the host. Whatever exceeds a limit is left out and "
-	 "counted.",
-	 NULL, NULL},
-	{"process", "The daemon itself.", NULL, NULL},
-	{"spool",
-	 "Profiles that cannot be sent are kept on disk and sent later, also after a restart. "
-	 "Nothing is written as long as the destinations accept their profiles.",
-	 NULL, NULL},
-	{"store",
-	 "Profiles kept on this host for perfwalk report --last, as OTLP files. Without any "
-	 "[export:NAME] section they are always kept.",
-	 NULL, NULL},
-	{"metrics",
-	 "The state of perfwalk itself, over HTTP: /metrics for Prometheus, /healthz, /readyz, "
-	 "and /debug/pprof/profile?seconds=30 for a pprof profile of the whole host, as go tool "
-	 "pprof, Parca and Alloy fetch it. Needs libmicrohttpd.",
-	 NULL, NULL},
-	{CONFIG_SECTION_RESOURCE,
-	 "Attributes added to everything that is exported, one on each line: attribute = value. "
-	 "service.name gives all processes of the host one service instead of one for each "
-	 "program.",
-	 NULL, NULL},
-	{"attributes",
-	 "Which resource attributes are exported: those that perfwalk finds out, and those that "
-	 "processes say of themselves, in their OpenTelemetry process context and in "
-	 "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of their environment. service.name is "
-	 "always there, and attributes of [resource] are, too. perfwalk.conf(5) says which one "
-	 "wins.",
-	 NULL, NULL},
-	{"log", "Messages on standard error (under systemd, in the journal).", NULL, NULL},
-	{CONFIG_SECTION_EVENT,
-	 "An event that is sampled besides CPU time: page-faults, context-switches, "
-	 "cache-misses, a tracepoint like sched:sched_process_exec; perfwalk-record(1) names them "
-	 "all. There may be several such sections, each with its own event. Profiles have a "
-	 "sample type for each. Without such a section only CPU time is sampled.",
-	 "an event", "page-faults"},
-	{CONFIG_SECTION_EXPORT,
-	 "A destination. There may be several such sections, each with its own name. Each "
-	 "destination has its own queue and retries, so one that is down does not delay the "
-	 "others.",
-	 "a destination", "otel"},
+	{.name = "profiler", .help = "What is sampled, and how often."},
+	{.name = "off_cpu",
+	 .help = "How long threads are blocked, where, and what for, besides what they do "
+		 "on the CPU."},
+	{.name = "alloc",
+	 .help = "What programs allocate with malloc and its kin, by call path, and what "
+		 "they have in use."},
+	{.name = "filter",
+	 .help = "What is sampled on the host. A sample is kept if it matches at least one "
+		 "item of every include list that is set, and no item of any exclude list. "
+		 "Excluded samples are counted and cost little: their stacks are not "
+		 "walked."},
+	{.name = "symbolizer", .help = "How much detail each frame has."},
+	{.name = "debuginfod",
+	 .help = "Missing debug files are fetched from debuginfod servers, which learn the "
+		 "build ids of the programs that run here. Nothing waits for a download: "
+		 "names and lines improve once the files are there."},
+	{.name = "limits",
+	 .help = "What perfwalk may take from the host. Whatever exceeds a limit is left "
+		 "out and counted."},
+	{.name = "process", .help = "The daemon itself."},
+	{.name = "spool",
+	 .help = "Profiles that cannot be sent are kept on disk and sent later, also after "
+		 "a restart. Nothing is written as long as the destinations accept their "
+		 "profiles."},
+	{.name = "store",
+	 .help = "Profiles kept on this host for perfwalk report --last, as OTLP files. "
+		 "Without any [export:NAME] section they are always kept."},
+	{.name = "metrics",
+	 .help = "The state of perfwalk itself, over HTTP: /metrics for Prometheus, "
+		 "/healthz, /readyz, and /debug/pprof/profile?seconds=30 for a pprof "
+		 "profile of the whole host, as go tool pprof, Parca and Alloy fetch it. "
+		 "Needs libmicrohttpd."},
+	{.name = CONFIG_SECTION_RESOURCE,
+	 .help = "Attributes added to everything that is exported, one on each line: "
+		 "attribute = value. service.name gives all processes of the host one "
+		 "service instead of one for each program."},
+	{.name = "attributes",
+	 .help = "Which resource attributes are exported: those that perfwalk finds out, "
+		 "and those that processes say of themselves, in their OpenTelemetry "
+		 "process context and in OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of "
+		 "their environment. service.name is always there, and attributes of "
+		 "[resource] are, too. perfwalk.conf(5) says which one wins."},
+	{.name = "log", .help = "Messages on standard error (under systemd, in the journal)."},
+	{.name = CONFIG_SECTION_EVENT,
+	 .help = "An event that is sampled besides CPU time: page-faults, context-switches, "
+		 "cache-misses, a tracepoint like sched:sched_process_exec; "
+		 "perfwalk-record(1) names them all. There may be several such sections, "
+		 "each with its own event. Profiles have a sample type for each. Without "
+		 "such a section only CPU time is sampled.",
+	 .what = "an event",
+	 .example = "page-faults"},
+	{.name = CONFIG_SECTION_EXPORT,
+	 .help = "A destination. There may be several such sections, each with its own "
+		 "name. Each destination has its own queue and retries, so one that is down "
+		 "does not delay the others.",
+	 .what = "a destination",
+	 .example = "otel"},
 };
 
 static const struct config_key keys[] = {
-	{"profiler", "samples_per_second", CONFIG_COUNT, AT(samples_per_second), "19", 1, 1000, 0,
-	 false,
-	 "Samples a second on each busy CPU. A number that does not divide 1000 avoids running "
-	 "in step with timers."},
-	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), "10s",
-	 NSEC_PER_SEC, 60 * MIN, 0, false,
-	 "Length of one profile: a profile is exported at the end of each interval."},
-	{"profiler", "stack_size", CONFIG_AUTO_BYTES, AT(stack_size_bytes), "auto", KIB, 65528, 8,
-	 false,
-	 "Bytes of the user stack copied with each sample. Frames beyond the copy are reported "
-	 "as truncated. The kernel copies at most 65528. auto starts with 16K and takes more, "
-	 "as far as ring_size has room, if that completes truncated stacks. Stacks larger than "
-	 "65528 continue with frame pointers where these are proven right."},
-	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), "2M", 128 * KIB, GIB, 0, true,
-	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find "
-	 "it full are lost and counted."},
-	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
-	 "Also record the kernel's part of each stack, if the kernel allows it."},
-	{"profiler", "interpreters", CONFIG_BOOL, AT(interpreters), "yes", 0, 0, 0, false,
-	 "Read the stacks of Python, PHP, Ruby, Java and Node.js programs: their functions stand "
-	 "between the native ones. Those of the first three are read at the moment of each sample, "
-	 "by a process on each CPU that runs while there are such programs."},
-	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), "yes", 0, 0, 0, false,
-	 "Keep the native functions of an interpreter's own file in the stacks that have its "
-	 "frames. Without them such a stack has the program's functions, and native ones of other "
-	 "libraries."},
-	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), "no", 0, 0, 0, false,
-	 "Also sample where memory grows: pages that programs touch for the first time, in bytes, "
-	 "one in 61 with its stack. It is the same as a section [event:memory_growth], which can "
-	 "have another period. perfwalk-record(1) says under --memory what counts."},
-	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
-	 "The most frames of one stack; frames beyond are reported as truncated."},
+	{"profiler", "samples_per_second", CONFIG_COUNT, AT(samples_per_second), .value = "19",
+	 .min = 1, .max = 1000,
+	 .help = "Samples a second on each busy CPU. A number that does not divide 1000 avoids "
+		 "running in step with timers."},
+	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), .value = "10s",
+	 .min = NSEC_PER_SEC, .max = 60 * MIN,
+	 .help = "Length of one profile: a profile is exported at the end of each interval."},
+	{"profiler", "stack_size", CONFIG_AUTO_BYTES, AT(stack_size_bytes), .value = "auto",
+	 .min = KIB, .max = 65528, .multiple = 8,
+	 .help = "Bytes of the user stack copied with each sample. Frames beyond the copy are "
+		 "reported as truncated. The kernel copies at most 65528. auto starts with 16K and "
+		 "takes more, as far as ring_size has room, if that completes truncated stacks. "
+		 "Stacks larger than 65528 continue with frame pointers where these are proven "
+		 "right."},
+	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), .value = "2M",
+	 .min = 128 * KIB, .max = GIB, .power_of_two = true,
+	 .help = "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that "
+		 "find it full are lost and counted."},
+	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), .value = "yes",
+	 .help = "Also record the kernel's part of each stack, if the kernel allows it."},
+	{"profiler", "interpreters", CONFIG_BOOL, AT(interpreters), .value = "yes",
+	 .help = "Read the stacks of Python, PHP, Ruby, Java and Node.js programs: their functions "
+		 "stand between the native ones. Those of the first three are read at the moment "
+		 "of each sample, by a process on each CPU that runs while there are such "
+		 "programs."},
+	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), .value = "yes",
+	 .help = "Keep the native functions of an interpreter's own file in the stacks that have "
+		 "its frames. Without them such a stack has the program's functions, and native "
+		 "ones of other libraries."},
+	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), .value = "no",
+	 .help = "Also sample where memory grows: pages that programs touch for the first time, in "
+		 "bytes, one in 61 with its stack. It is the same as a section "
+		 "[event:memory_growth], which can have another period. perfwalk-record(1) says "
+		 "under --memory what counts."},
+	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), .value = "1024", .min = 16,
+	 .max = 16384,
+	 .help = "The most frames of one stack; frames beyond are reported as truncated."},
 
-	{"off_cpu", "enabled", CONFIG_BOOL, AT(off_cpu), "no", 0, 0, 0, false,
-	 "Also export the time that threads are blocked, as profiles of the type off_cpu in "
-	 "nanoseconds. Every context switch is recorded, which costs a third of a microsecond "
-	 "each, and 200 stacks a second on each CPU at most. A block that lasts longer than an "
-	 "interval is in each of them with the part that it has of it. More "
-	 "switches than half of [limits] cpu allows are followed in turns, a part of the time "
-	 "only, as the log, ctl status and the profiles say. perfwalk-record(1) says "
-	 "under --off-cpu what counts. Needs tracefs (/sys/kernel/tracing); include_cpus and "
-	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
+	{"off_cpu", "enabled", CONFIG_BOOL, AT(off_cpu), .value = "no",
+	 .help = "Also export the time that threads are blocked, as profiles of the type off_cpu "
+		 "in nanoseconds. Every context switch is recorded, which costs a third of a "
+		 "microsecond each, and 200 stacks a second on each CPU at most. A block that "
+		 "lasts longer than an interval is in each of them with the part that it has of "
+		 "it. More switches than half of [limits] cpu allows are followed in turns, a part "
+		 "of the time only, as the log, ctl status and the profiles say. "
+		 "perfwalk-record(1) says under --off-cpu what counts. Needs tracefs "
+		 "(/sys/kernel/tracing); include_cpus and exclude_cpus do not go with it, and at "
+		 "most three [event:NAME] sections do."},
 
-	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), "no", 0, 0, 0, false,
-	 "Also report which locks threads wait for, below [wait: lock], and export the stacks of "
-	 "those that release them, as profiles of the type lock_wakeups. It is one event more."},
-	{"off_cpu", "wall", CONFIG_BOOL, AT(off_cpu_wall), "no", 0, 0, 0, false,
-	 "Also export all time of threads, on a CPU, waiting for one and blocked, as profiles of "
-	 "the type wall in nanoseconds. They repeat the stacks of CPU and off-CPU time, so "
-	 "payloads are twice as large."},
-	{"off_cpu", "idle", CONFIG_BOOL, AT(off_cpu_idle), "no", 0, 0, 0, false,
-	 "Also export the time of idle threads, below [idle]: of those that wait for work in one "
-	 "place for more than 90% of the interval, and go on less than once a second. Otherwise "
-	 "only its sum is reported (perfwalk.threads_idle_us)."},
+	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), .value = "no",
+	 .help = "Also report which locks threads wait for, below [wait: lock], and export the "
+		 "stacks of those that release them, as profiles of the type lock_wakeups. It is "
+		 "one event more."},
+	{"off_cpu", "wall", CONFIG_BOOL, AT(off_cpu_wall), .value = "no",
+	 .help = "Also export all time of threads, on a CPU, waiting for one and blocked, as "
+		 "profiles of the type wall in nanoseconds. They repeat the stacks of CPU and "
+		 "off-CPU time, so payloads are twice as large."},
+	{"off_cpu", "idle", CONFIG_BOOL, AT(off_cpu_idle), .value = "no",
+	 .help = "Also export the time of idle threads, below [idle]: of those that wait for work "
+		 "in one place for more than 90% of the interval, and go on less than once a "
+		 "second. Otherwise only its sum is reported (perfwalk.threads_idle_us)."},
 
-	{"alloc", "enabled", CONFIG_BOOL, AT(alloc), "no", 0, 0, 0, false,
-	 "Also export what programs allocate, and what they have in use, as profiles of the types "
-	 "alloc_space, alloc_objects, inuse_space and inuse_objects: of all processes that were "
-	 "started with libperfwalk-alloc.so in LD_PRELOAD, also in containers and with copies of "
-	 "it, and of Go programs and Java VMs. perfwalk.conf(5) says how to preload it. At most "
-	 "three [event:NAME] sections go "
-	 "with it."},
-	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), "1000", 1, 100000, 0, false,
-	 "Sampled blocks a second of each CPU at most. When a second's budget is used up, "
-	 "allocations are not seen for the rest of it, which the log and ctl status say."},
+	{"alloc", "enabled", CONFIG_BOOL, AT(alloc), .value = "no",
+	 .help = "Also export what programs allocate, and what they have in use, as profiles of "
+		 "the types alloc_space, alloc_objects, inuse_space and inuse_objects: of all "
+		 "processes that were started with libperfwalk-alloc.so in LD_PRELOAD, also in "
+		 "containers and with copies of it, and of Go programs and Java VMs. "
+		 "perfwalk.conf(5) says how to preload it. At most three [event:NAME] sections go "
+		 "with it."},
+	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), .value = "1000", .min = 1,
+	 .max = 100000,
+	 .help = "Sampled blocks a second of each CPU at most. When a second's budget is used up, "
+		 "allocations are not seen for the rest of it, which the log and ctl status say."},
 
-	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
-	 false,
-	 "Names of processes or threads; * ? [...] work as in the shell. Commas separate the "
-	 "items of all lists."},
-	{"filter", "exclude_comm", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
-	 false, "The same for samples to exclude."},
-	{"filter", "include_user", CONFIG_USERS, AT(include[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
-	 false,
-	 "Names or numbers of users, compared with the effective user of a process. Names are "
-	 "looked up when the config is read. A process that ended before perfwalk could look up "
-	 "its user counts as its parent's user's."},
-	{"filter", "exclude_user", CONFIG_USERS, AT(exclude[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
-	 false, "The same for samples to exclude."},
-	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
-	 false,
-	 "systemd services, scopes and slices; * ? [...] work. A name without a suffix means "
-	 ".service."},
-	{"filter", "exclude_unit", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
-	 false, "The same for samples to exclude."},
+	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]),
+	 .help = "Names of processes or threads; * ? [...] work as in the shell. Commas separate "
+		 "the items of all lists."},
+	{"filter", "exclude_comm", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_COMM]),
+	 .help = "The same for samples to exclude."},
+	{"filter", "include_user", CONFIG_USERS, AT(include[CONFIG_FILTER_USER]),
+	 .help = "Names or numbers of users, compared with the effective user of a process. Names "
+		 "are looked up when the config is read. A process that ended before perfwalk "
+		 "could look up its user counts as its parent's user's."},
+	{"filter", "exclude_user", CONFIG_USERS, AT(exclude[CONFIG_FILTER_USER]),
+	 .help = "The same for samples to exclude."},
+	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]),
+	 .help = "systemd services, scopes and slices; * ? [...] work. A name without a suffix "
+		 "means .service."},
+	{"filter", "exclude_unit", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_UNIT]),
+	 .help = "The same for samples to exclude."},
 	{"filter", "include_container", CONFIG_CONTAINERS, AT(include[CONFIG_FILTER_CONTAINER]),
-	 NULL, 0, 0, 0, false,
-	 "Beginnings of container ids or names; in Kubernetes NAMESPACE/POD/CONTAINER, or the "
-	 "pod or the container alone. perfwalk list containers shows them."},
+	 .help = "Beginnings of container ids or names; in Kubernetes NAMESPACE/POD/CONTAINER, or "
+		 "the pod or the container alone. perfwalk list containers shows them."},
 	{"filter", "exclude_container", CONFIG_CONTAINERS, AT(exclude[CONFIG_FILTER_CONTAINER]),
-	 NULL, 0, 0, 0, false, "The same for samples to exclude."},
-	{"filter", "include_cgroup", CONFIG_CGROUPS, AT(include[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
-	 0, false,
-	 "Control groups, including all groups below them: /system.slice/nginx.service, with or "
-	 "without /sys/fs/cgroup before it."},
-	{"filter", "exclude_cgroup", CONFIG_CGROUPS, AT(exclude[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
-	 0, false, "The same for samples to exclude."},
-	{"filter", "include_service", CONFIG_GLOBS, AT(include[CONFIG_FILTER_SERVICE]), NULL, 0, 0,
-	 0, false,
-	 "Names of services, as in service.name: what a process says of itself, else the name of "
-	 "its executable; * ? [...] work."},
-	{"filter", "exclude_service", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_SERVICE]), NULL, 0, 0,
-	 0, false, "The same for samples to exclude."},
-	{"filter", "include_cpus", CONFIG_CPUS, AT(include[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
-	 false, "Numbers and ranges of CPUs: 0-3,8. Other CPUs have no events at all."},
-	{"filter", "exclude_cpus", CONFIG_CPUS, AT(exclude[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
-	 false, "The same for samples to exclude."},
+	 .help = "The same for samples to exclude."},
+	{"filter", "include_cgroup", CONFIG_CGROUPS, AT(include[CONFIG_FILTER_CGROUP]),
+	 .help = "Control groups, including all groups below them: /system.slice/nginx.service, "
+		 "with or without /sys/fs/cgroup before it."},
+	{"filter", "exclude_cgroup", CONFIG_CGROUPS, AT(exclude[CONFIG_FILTER_CGROUP]),
+	 .help = "The same for samples to exclude."},
+	{"filter", "include_service", CONFIG_GLOBS, AT(include[CONFIG_FILTER_SERVICE]),
+	 .help = "Names of services, as in service.name: what a process says of itself, else the "
+		 "name of its executable; * ? [...] work."},
+	{"filter", "exclude_service", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_SERVICE]),
+	 .help = "The same for samples to exclude."},
+	{"filter", "include_cpus", CONFIG_CPUS, AT(include[CONFIG_FILTER_CPUS]),
+	 .help = "Numbers and ranges of CPUs: 0-3,8. Other CPUs have no events at all."},
+	{"filter", "exclude_cpus", CONFIG_CPUS, AT(exclude[CONFIG_FILTER_CPUS]),
+	 .help = "The same for samples to exclude."},
 
-	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), "no", 0, 0, 0, false,
-	 "Source file and line of each frame, if a program or its separate debug file has "
-	 "debugging information. An address seen for the first time then costs about 20 "
-	 "microseconds, and a large file up to 16M of the memory for symbols; files without "
-	 "debugging information cost nothing. Captures always have lines; the daemon is smaller "
-	 "without them: on a busy host with debugging information they took 5 microseconds a "
-	 "sample and 25M."},
-	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), "no", 0, 0, 0, false,
-	 "Functions that the compiler inlined as frames of their own, from the same information."},
-	{"symbolizer", "demangle", CONFIG_DEMANGLE, AT(demangle), "full", 0, 0, 0, false,
-	 "How to show names of C++, Rust and D: full with parameters and template arguments, as "
-	 "in std::vector<int>::push_back(int&&); simple without them, as in "
-	 "std::vector::push_back; none as the linker knows them. OTLP and pprof always have the "
-	 "linker's name as well."},
+	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), .value = "no",
+	 .help = "Source file and line of each frame, if a program or its separate debug file has "
+		 "debugging information. An address seen for the first time then costs about 20 "
+		 "microseconds, and a large file up to 16M of the memory for symbols; files "
+		 "without debugging information cost nothing. Captures always have lines; the "
+		 "daemon is smaller without them: on a busy host with debugging information they "
+		 "took 5 microseconds a sample and 25M."},
+	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), .value = "no",
+	 .help = "Functions that the compiler inlined as frames of their own, from the same "
+		 "information."},
+	{"symbolizer", "demangle", CONFIG_DEMANGLE, AT(demangle), .value = "full",
+	 .help = "How to show names of C++, Rust and D: full with parameters and template "
+		 "arguments, as in std::vector<int>::push_back(int&&); simple without them, as in "
+		 "std::vector::push_back; none as the linker knows them. OTLP and pprof always "
+		 "have the linker's name as well."},
 
-	{"debuginfod", "urls", CONFIG_URLS, AT(debuginfod_urls), NULL, 0, 0, 0, false,
-	 "Base URLs of the servers, separated by blanks, asked in this order; none by default. "
-	 "DEBUGINFOD_URLS in the environment takes precedence."},
-	{"debuginfod", "cache_path", CONFIG_PATH, AT(debuginfod_cache_path), NULL, 0, 0, 0, false,
-	 "Directory for fetched files, and for nothing else. perfwalk creates it; it belongs to "
-	 "the user that perfwalk runs as. The default is /var/cache/perfwalk/debuginfod; if "
-	 "XDG_CACHE_HOME is set, perfwalk/debuginfod below it; for users other than root, below "
-	 "~/.cache."},
-	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), "1G", MIB,
-	 1024 * GIB, 0, false,
-	 "The most bytes in it. When it is full, the least recently used files are removed."},
-	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes), "256M", KIB,
-	 4 * GIB, 0, false, "The largest file to fetch."},
-	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), "2m", NSEC_PER_SEC,
-	 60 * MIN, 0, false, "How long one download may take."},
+	{"debuginfod", "urls", CONFIG_URLS, AT(debuginfod_urls),
+	 .help = "Base URLs of the servers, separated by blanks, asked in this order; none by "
+		 "default. DEBUGINFOD_URLS in the environment takes precedence."},
+	{"debuginfod", "cache_path", CONFIG_PATH, AT(debuginfod_cache_path),
+	 .help = "Directory for fetched files, and for nothing else. perfwalk creates it; it "
+		 "belongs to the user that perfwalk runs as. The default is "
+		 "/var/cache/perfwalk/debuginfod; if XDG_CACHE_HOME is set, perfwalk/debuginfod "
+		 "below it; for users other than root, below ~/.cache."},
+	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), .value = "1G",
+	 .min = MIB, .max = 1024 * GIB,
+	 .help = "The most bytes in it. When it is full, the least recently used files are "
+		 "removed."},
+	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes),
+	 .value = "256M", .min = KIB, .max = 4 * GIB, .help = "The largest file to fetch."},
+	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), .value = "2m",
+	 .min = NSEC_PER_SEC, .max = 60 * MIN, .help = "How long one download may take."},
 
-	{"limits", "cpu", CONFIG_SHARE, AT(cpu_ppm), "2%", 100, 1000000, 0, false,
-	 "CPU time of all processes of perfwalk together, as a part of all CPUs of the host. "
-	 "When they need more for a minute, the daemon does without something, one step at a "
-	 "time: source lines, inlined functions, names of functions that are rarely seen, large "
-	 "stack copies, then half, three quarters and seven eighths of the samples. It takes all "
-	 "of that back when there is room. The log, perfwalk ctl status, the metrics and the "
-	 "profiles say what is reduced. Samples are weighed by their rate, so sums stay right. "
-	 "100% "
-	 "is no limit. It does not hold for record and top."},
-	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
-	 false, "Memory for the stacks and samples of one interval."},
-	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), "8M", MIB, 4 * GIB, 0, false,
-	 "Memory for compiled unwind rules, shared by all processes."},
-	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), "32M", MIB, 4 * GIB, 0, false,
-	 "Memory for symbol tables and source lines kept from one interval to the next, and as "
-	 "much again for names of code that processes compile while they run. Tables that do "
-	 "not fit are read from their files again when needed."},
-	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
-	 64 * GIB, 0, false,
-	 "Address space of the process that reads debugging information. Three eighths of it "
-	 "are for data; this limit is what stops a hostile file."},
-	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns), "3s",
-	 100 * NSEC_PER_MSEC, 5 * MIN, 0, false,
-	 "How much CPU time one file may take, or how long perfwalk waits for it, before it is "
-	 "set aside for an hour, then for twice as long each time. Meanwhile its frames are "
-	 "exported as addresses."},
-	{"limits", "max_processes", CONFIG_COUNT, AT(max_processes), "65536", 16, 4194304, 0, false,
-	 "The most processes tracked at one time."},
-	{"limits", "max_open_files", CONFIG_COUNT, AT(max_open_files), "1024", 16, 1048576, 0,
-	 false,
-	 "Executables and libraries held open for unwinding and naming, so that deleted or "
-	 "upgraded programs keep their names."},
+	{"limits", "cpu", CONFIG_SHARE, AT(cpu_ppm), .value = "2%", .min = 100, .max = 1000000,
+	 .help = "CPU time of all processes of perfwalk together, as a part of all CPUs of the "
+		 "host. When they need more for a minute, the daemon does without something, one "
+		 "step at a time: source lines, inlined functions, names of functions that are "
+		 "rarely seen, large stack copies, then half, three quarters and seven eighths of "
+		 "the samples. It takes all of that back when there is room. The log, perfwalk ctl "
+		 "status, the metrics and the profiles say what is reduced. Samples are weighed by "
+		 "their rate, so sums stay right. 100% is no limit. It does not hold for record "
+		 "and top."},
+	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), .value = "32M",
+	 .min = MIB, .max = 4 * GIB, .help = "Memory for the stacks and samples of one interval."},
+	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), .value = "8M", .min = MIB,
+	 .max = 4 * GIB, .help = "Memory for compiled unwind rules, shared by all processes."},
+	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), .value = "32M", .min = MIB,
+	 .max = 4 * GIB,
+	 .help = "Memory for symbol tables and source lines kept from one interval to the next, "
+		 "and as much again for names of code that processes compile while they run. "
+		 "Tables that do not fit are read from their files again when needed."},
+	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), .value = "1G",
+	 .min = 64 * MIB, .max = 64 * GIB,
+	 .help = "Address space of the process that reads debugging information. Three eighths of "
+		 "it are for data; this limit is what stops a hostile file."},
+	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns),
+	 .value = "3s", .min = 100 * NSEC_PER_MSEC, .max = 5 * MIN,
+	 .help = "How much CPU time one file may take, or how long perfwalk waits for it, before "
+		 "it is set aside for an hour, then for twice as long each time. Meanwhile its "
+		 "frames are exported as addresses."},
+	{"limits", "max_processes", CONFIG_COUNT, AT(max_processes), .value = "65536", .min = 16,
+	 .max = 4194304, .help = "The most processes tracked at one time."},
+	{"limits", "max_open_files", CONFIG_COUNT, AT(max_open_files), .value = "1024", .min = 16,
+	 .max = 1048576,
+	 .help = "Executables and libraries held open for unwinding and naming, so that deleted or "
+		 "upgraded programs keep their names."},
 
-	{"process", "user", CONFIG_WORD, AT(user), "perfwalk", 0, 0, 0, false,
-	 "The user that all processes but the small privileged one run as. If it does not "
-	 "exist, perfwalk uses nobody and logs this, and sends no credentials."},
-	{"process", "network_user", CONFIG_WORD, AT(network_user), "perfwalk-net", 0, 0, 0, false,
-	 "The user that the processes with the network run as: they send profiles and fetch debug "
-	 "files, own the spool, the store and the cache, and read certificates and keys. If it "
-	 "does not exist, perfwalk uses the user above. Directories and files of that user become "
-	 "this one's when it comes to exist."},
-	{"process", "seccomp", CONFIG_SECCOMP, AT(seccomp), "errno", 0, 0, 0, false,
-	 "Each of these processes may make only the system calls that its work needs; the kernel "
-	 "enforces that, and perfwalk ctl status shows it. errno: other calls fail. kill: they "
-	 "end the process, which is started again. no: no limit, for a host where a library "
-	 "needs other calls. PERFWALK_SECCOMP in the environment takes precedence."},
-	{"process", "landlock", CONFIG_BOOL, AT(landlock), "yes", 0, 0, 0, false,
-	 "Each of these processes may open only the files that its work needs, by the kernel's "
-	 "Landlock (Linux 5.13): those with the network what the resolver and TLS read (/etc, "
-	 "/usr and the like), the certificates and keys named here, and their own directories; "
-	 "the others none. From Linux 6.7 on those with the network connect by TCP only to the "
-	 "ports of the servers and proxies named here and in the environment, and to 53 (DNS)."},
+	{"process", "user", CONFIG_WORD, AT(user), .value = "perfwalk",
+	 .help = "The user that all processes but the small privileged one run as. If it does not "
+		 "exist, perfwalk uses nobody and logs this, and sends no credentials."},
+	{"process", "network_user", CONFIG_WORD, AT(network_user), .value = "perfwalk-net",
+	 .help = "The user that the processes with the network run as: they send profiles and "
+		 "fetch debug files, own the spool, the store and the cache, and read certificates "
+		 "and keys. If it does not exist, perfwalk uses the user above. Directories and "
+		 "files of that user become this one's when it comes to exist."},
+	{"process", "seccomp", CONFIG_SECCOMP, AT(seccomp), .value = "errno",
+	 .help = "Each of these processes may make only the system calls that its work needs; the "
+		 "kernel enforces that, and perfwalk ctl status shows it. errno: other calls fail. "
+		 "kill: they end the process, which is started again. no: no limit, for a host "
+		 "where a library needs other calls. PERFWALK_SECCOMP in the environment takes "
+		 "precedence."},
+	{"process", "landlock", CONFIG_BOOL, AT(landlock), .value = "yes",
+	 .help = "Each of these processes may open only the files that its work needs, by the "
+		 "kernel's Landlock (Linux 5.13): those with the network what the resolver and TLS "
+		 "read (/etc, /usr and the like), the certificates and keys named here, and their "
+		 "own directories; the others none. From Linux 6.7 on those with the network "
+		 "connect by TCP only to the ports of the servers and proxies named here and in "
+		 "the environment, and to 53 (DNS)."},
 
-	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
-	 "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "
-	 "started the daemon and the group of the user above may use it. A second daemon needs "
-	 "another one."},
+	{"process", "control", CONFIG_PATH, AT(control), .value = "/run/perfwalk/control",
+	 .help = "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "
+		 "started the daemon and the group of the user above may use it. A second daemon "
+		 "needs another one."},
 
-	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), "yes", 0, 0, 0, false,
-	 "Without it, unsent profiles are kept in memory only, and lost when the daemon ends."},
-	{"spool", "path", CONFIG_PATH, AT(spool_path), NULL, 0, 0, 0, false,
-	 "Directory for the spool, and for nothing else. perfwalk creates it; it belongs to the "
-	 "user that perfwalk runs as. The default is /var/lib/perfwalk/spool."},
-	{"spool", "max_bytes", CONFIG_BYTES, AT(spool_max_bytes), "256M", MIB, 1024 * GIB, 0, false,
-	 "The most bytes in it. When it is full, the oldest profiles are dropped and counted."},
-	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), "24h", 0, 365 * DAY, 0, false,
-	 "Profiles older than this are dropped from the spool and counted; 0 for no limit."},
+	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), .value = "yes",
+	 .help = "Without it, unsent profiles are kept in memory only, and lost when the daemon "
+		 "ends."},
+	{"spool", "path", CONFIG_PATH, AT(spool_path),
+	 .help = "Directory for the spool, and for nothing else. perfwalk creates it; it belongs "
+		 "to the user that perfwalk runs as. The default is /var/lib/perfwalk/spool."},
+	{"spool", "max_bytes", CONFIG_BYTES, AT(spool_max_bytes), .value = "256M", .min = MIB,
+	 .max = 1024 * GIB,
+	 .help = "The most bytes in it. When it is full, the oldest profiles are dropped and "
+		 "counted."},
+	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), .value = "24h", .min = 0,
+	 .max = 365 * DAY,
+	 .help = "Profiles older than this are dropped from the spool and counted; 0 for no "
+		 "limit."},
 
-	{"store", "enabled", CONFIG_BOOL, AT(store_enabled), "no", 0, 0, 0, false,
-	 "Also keep profiles that are exported."},
-	{"store", "path", CONFIG_PATH, AT(store_path), NULL, 0, 0, 0, false,
-	 "Directory for the store, and for nothing else. perfwalk creates it; it belongs to the "
-	 "user that perfwalk runs as. The default is /var/lib/perfwalk/store."},
-	{"store", "max_bytes", CONFIG_BYTES, AT(store_max_bytes), "1G", MIB, 1024 * GIB, 0, false,
-	 "The most bytes in it. When it is full, the oldest profiles are removed."},
-	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), "7d", 0, 3650 * DAY, 0, false,
-	 "Profiles older than this are removed; 0 for no limit."},
+	{"store", "enabled", CONFIG_BOOL, AT(store_enabled), .value = "no",
+	 .help = "Also keep profiles that are exported."},
+	{"store", "path", CONFIG_PATH, AT(store_path),
+	 .help = "Directory for the store, and for nothing else. perfwalk creates it; it belongs "
+		 "to the user that perfwalk runs as. The default is /var/lib/perfwalk/store."},
+	{"store", "max_bytes", CONFIG_BYTES, AT(store_max_bytes), .value = "1G", .min = MIB,
+	 .max = 1024 * GIB,
+	 .help = "The most bytes in it. When it is full, the oldest profiles are removed."},
+	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), .value = "7d", .min = 0,
+	 .max = 3650 * DAY, .help = "Profiles older than this are removed; 0 for no limit."},
 
-	{"metrics", "listen", CONFIG_LISTEN, AT(metrics_listen), NULL, 0, 0, 0, false,
-	 "Where to listen: unix:/run/perfwalk/metrics, 127.0.0.1:9464 or [::1]:9464; nowhere by "
-	 "default. Other hosts cannot connect. All users of this host can connect to a port, "
-	 "and see what everyone runs; the socket is for root and the group of the user above."},
+	{"metrics", "listen", CONFIG_LISTEN, AT(metrics_listen),
+	 .help = "Where to listen: unix:/run/perfwalk/metrics, 127.0.0.1:9464 or [::1]:9464; "
+		 "nowhere by default. Other hosts cannot connect. All users of this host can "
+		 "connect to a port, and see what everyone runs; the socket is for root and the "
+		 "group of the user above."},
 
-	{"attributes", "allow", CONFIG_GLOBS, AT(attributes_allow), NULL, 0, 0, 0, false,
-	 "Names of attributes, such as service.*, k8s.*; * ? [...] work. Others are left out. "
-	 "Without it all are allowed."},
+	{"attributes", "allow", CONFIG_GLOBS, AT(attributes_allow),
+	 .help = "Names of attributes, such as service.*, k8s.*; * ? [...] work. Others are left "
+		 "out. Without it all are allowed."},
 	{"attributes", "deny", CONFIG_GLOBS, AT(attributes_deny),
-	 "process.command*, process.environment_variable.*", 0, 0, 0, false,
-	 "Attributes to leave out, even if they are allowed. The default leaves out command lines, "
-	 "because some SDKs publish them, and they may hold secrets."},
+	 .value = "process.command*, process.environment_variable.*",
+	 .help = "Attributes to leave out, even if they are allowed. The default leaves out "
+		 "command lines, because some SDKs publish them, and they may hold secrets."},
 
-	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
-	 "The least severe level of messages to write."},
+	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), .value = "info",
+	 .help = "The least severe level of messages to write."},
 
-	{CONFIG_SECTION_EVENT, "event", CONFIG_WORD, AT_EVENT(event), NULL, 0, 0, 0, false,
-	 "The event, where NAME is a name of your own: two sections can then sample one "
-	 "tracepoint with different filters. By default NAME is the event. uprobe:/PATH:FUNCTION "
-	 "and usdt:/PATH:PROVIDER:NAME are functions and markers of programs; reload the config "
-	 "when their file was replaced."},
-	{CONFIG_SECTION_EVENT, "filter", CONFIG_TEXT, AT_EVENT(filter), NULL, 0, 0, 0, false,
-	 "Of a tracepoint, only what matches: prev_state == 2, for instance, as perfwalk-record(1) "
-	 "says under --filter. The kernel drops the rest before it copies a stack."},
+	{CONFIG_SECTION_EVENT, "event", CONFIG_WORD, AT_EVENT(event),
+	 .help = "The event, where NAME is a name of your own: two sections can then sample one "
+		 "tracepoint with different filters. By default NAME is the event. "
+		 "uprobe:/PATH:FUNCTION and usdt:/PATH:PROVIDER:NAME are functions and markers of "
+		 "programs; reload the config when their file was replaced."},
+	{CONFIG_SECTION_EVENT, "filter", CONFIG_TEXT, AT_EVENT(filter),
+	 .help = "Of a tracepoint, only what matches: prev_state == 2, for instance, as "
+		 "perfwalk-record(1) says under --filter. The kernel drops the rest before it "
+		 "copies a stack."},
 	{CONFIG_SECTION_EVENT, "samples_per_second", CONFIG_COUNT, AT_EVENT(samples_per_second),
-	 "0", 0, 1000, 0, false,
-	 "Samples a second on each CPU, for clocks and the processor's counters: the kernel "
-	 "chooses how many events lie between two samples, and each sample stands for as many. "
-	 "Of events that come in bursts, as page faults do, that is a rough guess. 0, the "
-	 "default, takes the number of [profiler], where no period holds."},
-	{CONFIG_SECTION_EVENT, "period", CONFIG_COUNT, AT_EVENT(period), "0", 0, 2000000000, 0,
-	 false,
-	 "In place of a rate: a sample of each so many events. 1 samples every one, which costs "
-	 "much if the event happens often. 0, the default, is a rate for clocks and the "
-	 "processor's counters, and 100 for all other events."},
-	{CONFIG_SECTION_EVENT, "budget", CONFIG_COUNT, AT_EVENT(budget), "1000", 0, 1000000, 0,
-	 false,
-	 "The most samples a second on each CPU of an event with a period: one costs 10 to 20 "
-	 "microseconds, so 1000 are some 2% of a CPU. When they are used up the kernel stops the "
-	 "event until the next second; how long it stood still is counted, and logged once a "
-	 "minute. The samples stand for the rest of the time alone. 0 for no limit."},
-	{CONFIG_SECTION_EVENT, "stack_size", CONFIG_AUTO_BYTES, AT_EVENT(stack_size_bytes), "auto",
-	 KIB, 65528, 8, false,
-	 "Bytes of the user stack copied with each sample of this event. auto is the size of "
-	 "[profiler]; where that is auto, too, 8K with a period and 32K with a rate: with several "
-	 "events no size adapts."},
-	{CONFIG_SECTION_EVENT, "user", CONFIG_BOOL, AT_EVENT(user), "yes", 0, 0, 0, false,
-	 "Sample events that happen while a program runs its own code."},
-	{CONFIG_SECTION_EVENT, "kernel", CONFIG_BOOL, AT_EVENT(kernel), "yes", 0, 0, 0, false,
-	 "Sample events that happen while the kernel runs."},
+	 .value = "0", .min = 0, .max = 1000,
+	 .help = "Samples a second on each CPU, for clocks and the processor's counters: the "
+		 "kernel chooses how many events lie between two samples, and each sample stands "
+		 "for as many. Of events that come in bursts, as page faults do, that is a rough "
+		 "guess. 0, the default, takes the number of [profiler], where no period holds."},
+	{CONFIG_SECTION_EVENT, "period", CONFIG_COUNT, AT_EVENT(period), .value = "0", .min = 0,
+	 .max = 2000000000,
+	 .help = "In place of a rate: a sample of each so many events. 1 samples every one, which "
+		 "costs much if the event happens often. 0, the default, is a rate for clocks and "
+		 "the processor's counters, and 100 for all other events."},
+	{CONFIG_SECTION_EVENT, "budget", CONFIG_COUNT, AT_EVENT(budget), .value = "1000", .min = 0,
+	 .max = 1000000,
+	 .help = "The most samples a second on each CPU of an event with a period: one costs 10 to "
+		 "20 microseconds, so 1000 are some 2% of a CPU. When they are used up the kernel "
+		 "stops the event until the next second; how long it stood still is counted, and "
+		 "logged once a minute. The samples stand for the rest of the time alone. 0 for no "
+		 "limit."},
+	{CONFIG_SECTION_EVENT, "stack_size", CONFIG_AUTO_BYTES, AT_EVENT(stack_size_bytes),
+	 .value = "auto", .min = KIB, .max = 65528, .multiple = 8,
+	 .help = "Bytes of the user stack copied with each sample of this event. auto is the size "
+		 "of [profiler]; where that is auto, too, 8K with a period and 32K with a rate: "
+		 "with several events no size adapts."},
+	{CONFIG_SECTION_EVENT, "user", CONFIG_BOOL, AT_EVENT(user), .value = "yes",
+	 .help = "Sample events that happen while a program runs its own code."},
+	{CONFIG_SECTION_EVENT, "kernel", CONFIG_BOOL, AT_EVENT(kernel), .value = "yes",
+	 .help = "Sample events that happen while the kernel runs."},
 
-	{CONFIG_SECTION_EXPORT, "endpoint", CONFIG_URL, AT_EXPORT(endpoint), NULL, 0, 0, 0, false,
-	 "Base URL of an OTLP/HTTP server; perfwalk appends /v1development/profiles. For "
-	 "instance http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 "
-	 "for Pyroscope."},
+	{CONFIG_SECTION_EXPORT, "endpoint", CONFIG_URL, AT_EXPORT(endpoint),
+	 .help = "Base URL of an OTLP/HTTP server; perfwalk appends /v1development/profiles. For "
+		 "instance http://localhost:4318 for an OpenTelemetry Collector, "
+		 "http://localhost:4040 for Pyroscope."},
 	{CONFIG_SECTION_EXPORT, "profiles_endpoint", CONFIG_URL_EXACT, AT_EXPORT(profiles_endpoint),
-	 NULL, 0, 0, 0, false,
-	 "Complete URL, used unchanged; takes precedence over endpoint. With grpc, the method's "
-	 "name is appended nevertheless."},
-	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(protocol), "http/protobuf",
-	 0, 0, 0, false,
-	 "http/json is OTLP/HTTP in text, for servers that accept nothing else: it costs "
-	 "several times as much. With grpc, endpoint is the URL of an OTLP/gRPC server, for "
-	 "instance http://localhost:4317 for an OpenTelemetry Collector, http://localhost:7070 "
-	 "for Parca; http is HTTP/2 without TLS."},
-	{CONFIG_SECTION_EXPORT, "preset", CONFIG_PRESET, AT_EXPORT(preset), "collector", 0, 0, 0,
-	 false,
-	 "The kind of server, where it matters. collector is for all servers that accept OTLP "
-	 "as specified. pyroscope leaves out the attribute that distinguishes the processes of "
-	 "a program (process.pid), because each would become a series of its own. parca, which "
-	 "takes grpc only, writes functions so that versions that mistake one for its neighbour "
-	 "(0.28) name them right."},
-	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers), NULL, 0, 0, 0, false,
-	 "HTTP headers as name=value, separated by commas. In values, %XX is the byte with that "
-	 "hexadecimal number: %2C is a comma, %25 a percent sign."},
-	{CONFIG_SECTION_EXPORT, "headers_file", CONFIG_PATH, AT_EXPORT(headers_file), NULL, 0, 0, 0,
-	 false,
-	 "File with more headers, one 'Name: value' on each line; credentials belong here. Only "
-	 "its owner should be able to read it (mode 0600)."},
-	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(compression), "gzip",
-	 0, 0, 0, false,
-	 "Compression of requests. Every server accepts gzip; zstd is smaller and faster, if "
-	 "the server accepts it, as an OpenTelemetry Collector does."},
-	{CONFIG_SECTION_EXPORT, "timeout", CONFIG_DURATION, AT_EXPORT(timeout_ns), "10s",
-	 100 * NSEC_PER_MSEC, 10 * MIN, 0, false, "How long one request may take."},
-	{CONFIG_SECTION_EXPORT, "certificate", CONFIG_PATH, AT_EXPORT(certificate), NULL, 0, 0, 0,
-	 false,
-	 "PEM file with the certificate authorities that vouch for the server; by default those "
-	 "of the system."},
+	 .help = "Complete URL, used unchanged; takes precedence over endpoint. With grpc, the "
+		 "method's name is appended nevertheless."},
+	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(protocol),
+	 .value = "http/protobuf",
+	 .help = "http/json is OTLP/HTTP in text, for servers that accept nothing else: it costs "
+		 "several times as much. With grpc, endpoint is the URL of an OTLP/gRPC server, "
+		 "for instance http://localhost:4317 for an OpenTelemetry Collector, "
+		 "http://localhost:7070 for Parca; http is HTTP/2 without TLS."},
+	{CONFIG_SECTION_EXPORT, "preset", CONFIG_PRESET, AT_EXPORT(preset), .value = "collector",
+	 .help = "The kind of server, where it matters. collector is for all servers that accept "
+		 "OTLP as specified. pyroscope leaves out the attribute that distinguishes the "
+		 "processes of a program (process.pid), because each would become a series of its "
+		 "own. parca, which takes grpc only, writes functions so that versions that "
+		 "mistake one for its neighbour (0.28) name them right."},
+	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers),
+	 .help = "HTTP headers as name=value, separated by commas. In values, %XX is the byte with "
+		 "that hexadecimal number: %2C is a comma, %25 a percent sign."},
+	{CONFIG_SECTION_EXPORT, "headers_file", CONFIG_PATH, AT_EXPORT(headers_file),
+	 .help = "File with more headers, one 'Name: value' on each line; credentials belong here. "
+		 "Only its owner should be able to read it (mode 0600)."},
+	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(compression),
+	 .value = "gzip",
+	 .help = "Compression of requests. Every server accepts gzip; zstd is smaller and faster, "
+		 "if the server accepts it, as an OpenTelemetry Collector does."},
+	{CONFIG_SECTION_EXPORT, "timeout", CONFIG_DURATION, AT_EXPORT(timeout_ns), .value = "10s",
+	 .min = 100 * NSEC_PER_MSEC, .max = 10 * MIN, .help = "How long one request may take."},
+	{CONFIG_SECTION_EXPORT, "certificate", CONFIG_PATH, AT_EXPORT(certificate),
+	 .help = "PEM file with the certificate authorities that vouch for the server; by default "
+		 "those of the system."},
 	{CONFIG_SECTION_EXPORT, "client_certificate", CONFIG_PATH, AT_EXPORT(client_certificate),
-	 NULL, 0, 0, 0, false, "PEM file with the certificate that perfwalk shows to the server."},
-	{CONFIG_SECTION_EXPORT, "client_key", CONFIG_PATH, AT_EXPORT(client_key), NULL, 0, 0, 0,
-	 false, "PEM file with the key of client_certificate."},
+	 .help = "PEM file with the certificate that perfwalk shows to the server."},
+	{CONFIG_SECTION_EXPORT, "client_key", CONFIG_PATH, AT_EXPORT(client_key),
+	 .help = "PEM file with the key of client_certificate."},
 	{CONFIG_SECTION_EXPORT, "insecure_skip_verify", CONFIG_BOOL,
-	 AT_EXPORT(insecure_skip_verify), "no", 0, 0, 0, false,
-	 "Accept any server certificate. Anyone on the network in between can then read the "
-	 "profiles and the headers."},
+	 AT_EXPORT(insecure_skip_verify), .value = "no",
+	 .help = "Accept any server certificate. Anyone on the network in between can then read "
+		 "the profiles and the headers."},
 	{CONFIG_SECTION_EXPORT, "server_name_override", CONFIG_HOST,
-	 AT_EXPORT(server_name_override), NULL, 0, 0, 0, false,
-	 "With https, the name to ask the server for and to expect in its certificate, if the "
-	 "URL has another name or an address."},
-	{CONFIG_SECTION_EXPORT, "proxy", CONFIG_PROXY, AT_EXPORT(proxy), NULL, 0, 0, 0, false,
-	 "URL of a proxy: http, https, socks5 or socks5h, for instance "
-	 "http://proxy.example:3128; none for no proxy. By default the environment decides "
-	 "(http_proxy in lower case, HTTPS_PROXY, ALL_PROXY, NO_PROXY); those variables may "
-	 "contain credentials."},
+	 AT_EXPORT(server_name_override),
+	 .help = "With https, the name to ask the server for and to expect in its certificate, if "
+		 "the URL has another name or an address."},
+	{CONFIG_SECTION_EXPORT, "proxy", CONFIG_PROXY, AT_EXPORT(proxy),
+	 .help = "URL of a proxy: http, https, socks5 or socks5h, for instance "
+		 "http://proxy.example:3128; none for no proxy. By default the environment decides "
+		 "(http_proxy in lower case, HTTPS_PROXY, ALL_PROXY, NO_PROXY); those variables "
+		 "may contain credentials."},
 	{CONFIG_SECTION_EXPORT, "max_request_size", CONFIG_BYTES, AT_EXPORT(max_request_bytes),
-	 "64M", 16 * KIB, 64 * MIB, 0, false,
-	 "The largest request, before compression; larger ones are split in halves. Profiles "
-	 "are made for 4M. There is no need to set a server's own limit here: requests that it "
-	 "refuses for their size are split as well."},
-	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes), "64M",
-	 MIB, 16 * GIB, 0, false,
-	 "Memory for profiles that wait for this destination. When it is full, the oldest "
-	 "profile goes to the spool, or is dropped and counted."},
+	 .value = "64M", .min = 16 * KIB, .max = 64 * MIB,
+	 .help = "The largest request, before compression; larger ones are split in halves. "
+		 "Profiles are made for 4M. There is no need to set a server's own limit here: "
+		 "requests that it refuses for their size are split as well."},
+	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes),
+	 .value = "64M", .min = MIB, .max = 16 * GIB,
+	 .help = "Memory for profiles that wait for this destination. When it is full, the oldest "
+		 "profile goes to the spool, or is dropped and counted."},
 	{CONFIG_SECTION_EXPORT, "max_elapsed_time", CONFIG_DURATION, AT_EXPORT(max_elapsed_ns),
-	 "1h", 0, 7 * DAY, 0, false,
-	 "How long a profile may wait in memory for a destination that does not answer before "
-	 "it is dropped and counted; 0 for no limit. In the spool, max_age counts instead."},
+	 .value = "1h", .min = 0, .max = 7 * DAY,
+	 .help = "How long a profile may wait in memory for a destination that does not answer "
+		 "before it is dropped and counted; 0 for no limit. In the spool, max_age counts "
+		 "instead."},
 };
 
 const struct config_key *config_keys(size_t *ret_n)
