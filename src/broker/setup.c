@@ -85,7 +85,10 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c)
 
 static int send_filter(void *ctx, const char *text)
 {
-	return setup_send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
+	struct setup_sender *to = ctx;
+
+	setup_put_text(to, TEXT_FILTER, text);
+	return to->result;
 }
 
 /* A copy where our children would find no addresses in it; modules that come later are not there.
@@ -102,27 +105,23 @@ static int open_kallsyms(void)
 }
 
 /* What the kernel says of itself; without it its frames have no names. */
-static int send_kernel(int control)
+static void send_kernel(struct setup_sender *to)
 {
 	_cleanup_close_ int kallsyms = open_kallsyms();
 	_cleanup_close_ int notes = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
-	int r = 0;
 
 	if (kallsyms >= 0)
-		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
-	if (r == 0 && notes >= 0)
-		r = setup_send_text(control, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
-	return r;
+		setup_put_file(to, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
+	if (notes >= 0)
+		setup_put_file(to, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
 }
 
 /*
  * The input of a conversion. A second profiler would read the file again from the start, and the
  * symbolizer has a part of it already: who dies of a file ends the conversion.
  */
-static int send_input(struct broker *b, int control)
+static void send_input(struct broker *b, struct setup_sender *to)
 {
-	int r;
-
 	if (supervisor_starts(b->supervisor, peer_only(PEER_PROFILER)) > 1) {
 		log_error("%s cannot be converted: the process that read it, or a file it names, "
 			  "died",
@@ -130,15 +129,12 @@ static int send_input(struct broker *b, int control)
 		b->state = BROKER_STOPPING;
 		b->result = -EBADMSG;
 		supervisor_kill_all(b->supervisor);
-		return -EBADMSG;
+		to->result = -EBADMSG;
+		return;
 	}
-	r = send_kernel(control);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EVENT, b->options.input_event, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_INPUT, b->options.input_path,
-				    b->options.input_fd);
-	return r;
+	send_kernel(to);
+	setup_put_text(to, TEXT_EVENT, b->options.input_event);
+	setup_put_file(to, TEXT_INPUT, b->options.input_path, b->options.input_fd);
 }
 
 static int send_cpus(const struct broker *b, const struct events *e)
@@ -151,14 +147,10 @@ static int send_cpus(const struct broker *b, const struct events *e)
 }
 
 /* Which resource attributes may leave the host. */
-static int send_attribute_rules(const struct config *c, int control)
+static void send_attribute_rules(const struct config *c, struct setup_sender *to)
 {
-	int r = setup_send_text(control, TEXT_ALLOW, c->attributes_allow ? c->attributes_allow : "",
-				-1);
-
-	return r < 0 ? r
-		     : setup_send_text(control, TEXT_DENY,
-				       c->attributes_deny ? c->attributes_deny : "", -1);
+	setup_put_text(to, TEXT_ALLOW, c->attributes_allow ? c->attributes_allow : "");
+	setup_put_text(to, TEXT_DENY, c->attributes_deny ? c->attributes_deny : "");
 }
 
 int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd)
@@ -180,7 +172,8 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.adapt_stack_size = b->adapt_stack_size,
 		.interpreters = c->interpreters && !b->options.input_path,
 	};
-	int r = 0;
+	struct setup_sender to;
+	int r;
 
 	for (uint32_t i = 0; i < s.n_events; i++) {
 		s.events[i].options = b->events[i].sample;
@@ -188,39 +181,34 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		s.events[i].options.event.uprobe = NULL;
 		s.events[i].features = b->events[i].features;
 	}
-	r = setup_send(control, &s, sizeof(s), status_fd);
+	to = setup_begin(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
-	if (r == 0)
-		r = filter_texts_each(c, b->n_cgroups == 0, send_filter, &control);
-	if (r == 0)
-		r = send_attribute_rules(c, control);
-	if (r == 0 && b->options.input_path)
-		r = send_input(b, control);
-	if (r == 0 && b->ledger)
-		r = setup_send_text(control, TEXT_LEDGER, "", b->ledger_fd);
-	if (r == 0)
-		r = setup_send_start(control);
+	if (to.result == 0)
+		to.result = filter_texts_each(c, b->n_cgroups == 0, send_filter, &to);
+	send_attribute_rules(c, &to);
+	if (to.result == 0 && b->options.input_path)
+		send_input(b, &to);
+	if (b->ledger)
+		setup_put_file(&to, TEXT_LEDGER, "", b->ledger_fd);
+	r = setup_finish(&to);
 	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
 		r = send_cpus(b, &b->events[i]);
 	return r;
 }
 
-static int send_host_facts(int control)
+static void send_host_facts(struct setup_sender *to)
 {
 	struct utsname u;
 	char id[64];
-	int r = 0;
 
 	if (!*cloud_host_id(id, sizeof(id)))
 		(void)cloud_read_line("/etc/machine-id", id, sizeof(id));
 	if (uname(&u) == 0) {
-		r = setup_send_text(control, TEXT_HOST_NAME, u.nodename, -1);
-		if (r == 0)
-			r = setup_send_text(control, TEXT_KERNEL_RELEASE, u.release, -1);
+		setup_put_text(to, TEXT_HOST_NAME, u.nodename);
+		setup_put_text(to, TEXT_KERNEL_RELEASE, u.release);
 	}
-	if (r == 0 && id[0])
-		r = setup_send_text(control, TEXT_HOST_ID, id, -1);
-	return r;
+	if (id[0])
+		setup_put_text(to, TEXT_HOST_ID, id);
 }
 
 /* Reading lines is the most expensive part of naming: a capture does it where something shows them.
@@ -248,24 +236,23 @@ enum symbol_demangling broker_demangling(enum config_demangle style)
 }
 
 /* What the config says of the cloud wins. */
-static int send_cloud(const struct config *c, int control)
+static void send_cloud(const struct config *c, struct setup_sender *to)
 {
 	static const char key[] = "cloud.provider";
 	const char *provider = cloud_provider();
-	int r;
 
 	if (!provider || !globs_allow(c->attributes_allow, c->attributes_deny, key))
-		return 0;
+		return;
 	for (size_t i = 0; i < c->n_resource; i++) {
 		if (strcmp(c->resource[2 * i], key) == 0)
-			return 0;
+			return;
 	}
-	r = setup_send_text(control, TEXT_RESOURCE, key, -1);
-	return r < 0 ? r : setup_send_text(control, TEXT_RESOURCE, provider, -1);
+	setup_put_text(to, TEXT_RESOURCE, key);
+	setup_put_text(to, TEXT_RESOURCE, provider);
 }
 
 /* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
-static int send_symbolizer_config(struct broker *b, int control, int status_fd)
+static struct setup_sender begin_symbolizer(struct broker *b, int control, int status_fd)
 {
 	const struct config *c = b->options.config;
 	uint32_t reduced = b->budget.reduced;
@@ -293,85 +280,60 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.sparing = (reduced & REDUCED_BIT(REDUCED_NAMES)) != 0,
 		.demangle = broker_demangling(c->demangle),
 	};
-	int r;
+	struct setup_sender to;
 
 	if (b->options.view) {
 		s.view = b->options.view->view;
 		s.report = b->options.view->report;
 		s.hide_native = b->options.view->hide_native;
 	}
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SERVICE_NAME,
-				    c->service_name ? c->service_name : "", -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_REDUCED,
-				    statistics_reduced(reduced, text, sizeof(text)), -1);
-	if (r == 0)
-		r = send_attribute_rules(c, control);
-	if (r == 0 && !b->options.input_path)
-		r = send_cloud(c, control);
-	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
-		r = setup_send_text(control, TEXT_RESOURCE, c->resource[i], -1);
-	return r;
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	setup_put_text(&to, TEXT_SERVICE_NAME, c->service_name ? c->service_name : "");
+	setup_put_text(&to, TEXT_REDUCED, statistics_reduced(reduced, text, sizeof(text)));
+	send_attribute_rules(c, &to);
+	if (!b->options.input_path)
+		send_cloud(c, &to);
+	for (size_t i = 0; i < 2 * c->n_resource; i++)
+		setup_put_text(&to, TEXT_RESOURCE, c->resource[i]);
+	return to;
 }
 
 int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
-	int r = send_symbolizer_config(b, control, status_fd);
+	const struct broker_options *o = &b->options;
+	struct setup_sender to = begin_symbolizer(b, control, status_fd);
 
-	if (r == 0)
-		r = send_kernel(control);
+	send_kernel(&to);
 	/* A file may be of another host than this one. */
-	if (r == 0 && !b->options.input_path)
-		r = send_host_facts(control);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_TITLE, b->options.title, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SYMBOL, b->options.view_symbol, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_COMM, b->options.view_comm, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_CONTAINER, b->options.view_container, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SERVICE, b->options.view_service, -1);
-	for (uint32_t i = 0; i < b->options.n_outputs && r == 0; i++) {
-		const struct broker_output *o = &b->options.outputs[i];
-
-		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
-		if (r == 0)
-			r = setup_send_text(control, TEXT_OUTPUT, o->path, o->fd);
+	if (!o->input_path)
+		send_host_facts(&to);
+	setup_put_text(&to, TEXT_TITLE, o->title);
+	setup_put_text(&to, TEXT_SYMBOL, o->view_symbol);
+	setup_put_text(&to, TEXT_COMM, o->view_comm);
+	setup_put_text(&to, TEXT_CONTAINER, o->view_container);
+	setup_put_text(&to, TEXT_SERVICE, o->view_service);
+	for (uint32_t i = 0; i < o->n_outputs; i++) {
+		setup_put_text(&to, TEXT_OUTPUT_FORMAT, o->outputs[i].format);
+		setup_put_file(&to, TEXT_OUTPUT, o->outputs[i].path, o->outputs[i].fd);
 	}
-	if (r == 0 && b->options.summary_fd >= 0)
-		r = setup_send_text(control, TEXT_SUMMARY, "standard output",
-				    b->options.summary_fd);
-	return r < 0 ? r : setup_send_start(control);
+	if (o->summary_fd >= 0)
+		setup_put_file(&to, TEXT_SUMMARY, "standard output", o->summary_fd);
+	return setup_finish(&to);
 }
 
-static int send_destination(int control, const struct config_export *x)
+static void send_destination(struct setup_sender *to, const struct config_export *x)
 {
-	int r = setup_send_text(control, TEXT_EXPORT_NAME, x->name, -1);
-
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_ENDPOINT, x->endpoint, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_PROFILES_ENDPOINT, x->profiles_endpoint,
-				    -1);
-	for (size_t i = 0; i < x->n_headers && r == 0; i++)
-		r = setup_send_text(control, TEXT_EXPORT_HEADER, x->headers[i], -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_CERTIFICATE, x->certificate, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_CLIENT_CERTIFICATE, x->client_certificate,
-				    -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_CLIENT_KEY, x->client_key, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_SERVER_NAME, x->server_name_override, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EXPORT_PROXY, x->proxy, -1);
-	return r;
+	setup_put_text(to, TEXT_EXPORT_NAME, x->name);
+	setup_put_text(to, TEXT_EXPORT_ENDPOINT, x->endpoint);
+	setup_put_text(to, TEXT_EXPORT_PROFILES_ENDPOINT, x->profiles_endpoint);
+	for (size_t i = 0; i < x->n_headers; i++)
+		setup_put_text(to, TEXT_EXPORT_HEADER, x->headers[i]);
+	setup_put_text(to, TEXT_EXPORT_CERTIFICATE, x->certificate);
+	setup_put_text(to, TEXT_EXPORT_CLIENT_CERTIFICATE, x->client_certificate);
+	setup_put_text(to, TEXT_EXPORT_CLIENT_KEY, x->client_key);
+	setup_put_text(to, TEXT_EXPORT_SERVER_NAME, x->server_name_override);
+	setup_put_text(to, TEXT_EXPORT_PROXY, x->proxy);
 }
 
 int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,
@@ -457,7 +419,8 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 		.store_max_bytes = c->store_max_bytes,
 		.store_max_age_ns = c->store_max_age_ns,
 	};
-	int spool_fd = open_spool(b), store_fd = open_store(b), r;
+	int spool_fd = open_spool(b), store_fd = open_store(b);
+	struct setup_sender to;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
 		const struct config_export *x = &c->exports[i];
@@ -473,33 +436,31 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};
 	}
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = setup_send_proxies(control);
-	if (r == 0 && spool_fd >= 0)
-		r = setup_send_text(control, TEXT_SPOOL, b->spool.path, spool_fd);
-	if (r == 0 && store_fd >= 0)
-		r = setup_send_text(control, TEXT_STORE, b->store.path, store_fd);
-	for (uint32_t i = 0; i < s.n && r == 0; i++)
-		r = send_destination(control, &c->exports[i]);
-	return r < 0 ? r : setup_send_start(control);
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	setup_put_proxies(&to);
+	if (spool_fd >= 0)
+		setup_put_file(&to, TEXT_SPOOL, b->spool.path, spool_fd);
+	if (store_fd >= 0)
+		setup_put_file(&to, TEXT_STORE, b->store.path, store_fd);
+	for (uint32_t i = 0; i < s.n; i++)
+		send_destination(&to, &c->exports[i]);
+	return setup_finish(&to);
 }
 
 int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
 	struct setup_screen s;
-	int r;
+	struct setup_sender to;
 
 	if (!b->options.screen)
 		return -EINVAL;
 	s = *b->options.screen;
 	s.common = broker_common_setup(b, PEER_SCREEN);
 	s.n_cpus = b->events[0].cpus.n;
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = send_host_facts(control);
-	return r < 0 ? r : setup_send_start(control);
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	send_host_facts(&to);
+	return setup_finish(&to);
 }
 
 int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd)
@@ -509,32 +470,32 @@ int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status
 	struct setup_metrics s = {.common = broker_common_setup(b, PEER_METRICS),
 				  .profile_bytes = BROKER_PULL_BYTES,
 				  .n_cpus = b->events[0].cpus.n};
-	int r;
+	struct setup_sender to;
 
 	if (b->metrics.fd < 0)
 		return -EINVAL;
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_LISTEN, c->metrics_listen, b->metrics.fd);
-	if (r == 0)
-		r = send_host_facts(control);
-	for (size_t i = 0; i < c->n_exports && i < STATUS_MAX_DESTINATIONS && r == 0; i++)
-		r = setup_send_text(control, TEXT_EXPORT_NAME, c->exports[i].name, -1);
-	return r < 0 ? r : setup_send_start(control);
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	setup_put_file(&to, TEXT_LISTEN, c->metrics_listen, b->metrics.fd);
+	send_host_facts(&to);
+	for (size_t i = 0; i < c->n_exports && i < STATUS_MAX_DESTINATIONS; i++)
+		setup_put_text(&to, TEXT_EXPORT_NAME, c->exports[i].name);
+	return setup_finish(&to);
 }
 
-static int send_urls(int control, const char *urls)
+static void send_urls(struct setup_sender *to, const char *urls)
 {
 	_cleanup_free_ char *copy = strdup(urls);
 	char *state = NULL, *url;
-	int r = copy ? 0 : -ENOMEM;
 
-	url = copy ? strtok_r(copy, " \t", &state) : NULL;
-	for (int n = 0; url && r == 0 && n < CONFIG_DEBUGINFOD_MAX_URLS; n++) {
-		r = setup_send_text(control, TEXT_DEBUGINFOD, url, -1);
+	if (!copy) {
+		to->result = -ENOMEM;
+		return;
+	}
+	url = strtok_r(copy, " \t", &state);
+	for (int n = 0; url && n < CONFIG_DEBUGINFOD_MAX_URLS; n++) {
+		setup_put_text(to, TEXT_DEBUGINFOD, url);
 		url = strtok_r(NULL, " \t", &state);
 	}
-	return r;
 }
 
 int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd)
@@ -547,30 +508,25 @@ int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status
 		.max_file_bytes = c->debuginfod_max_file_bytes,
 		.timeout_ns = c->debuginfod_timeout_ns,
 	};
-	int r;
+	struct setup_sender to;
 
 	if (b->debug_cache.fd < 0 || !c->debuginfod_urls)
 		return -EINVAL;
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = setup_send_proxies(control);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_DEBUG_CACHE, b->debug_cache.path,
-				    b->debug_cache.fd);
-	if (r == 0)
-		r = send_urls(control, c->debuginfod_urls);
-	return r < 0 ? r : setup_send_start(control);
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	setup_put_proxies(&to);
+	setup_put_file(&to, TEXT_DEBUG_CACHE, b->debug_cache.path, b->debug_cache.fd);
+	send_urls(&to, c->debuginfod_urls);
+	return setup_finish(&to);
 }
 
 void broker_tell_symbolizer_config(struct broker *b)
 {
-	int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER)), r;
+	int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER));
+	struct setup_sender to;
 
 	if (!supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER)))
 		return;
-	r = send_symbolizer_config(b, control, -1);
-	if (r == 0)
-		r = setup_send_start(control);
-	if (r < 0)
+	to = begin_symbolizer(b, control, -1);
+	if (setup_finish(&to) < 0)
 		log_warning("the symbolizer does not accept the new config");
 }

@@ -46,21 +46,41 @@ int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
 	return message_send(control, m, &fd, fd >= 0 ? 1 : 0);
 }
 
-int setup_send_proxies(int control)
+struct setup_sender setup_begin(int control, const void *setup, size_t n, int status_fd)
 {
-	int r = 0;
+	return (struct setup_sender){control, setup_send(control, setup, n, status_fd)};
+}
 
-	for (char **v = environ; v && *v && r == 0; v++) {
+void setup_put_file(struct setup_sender *to, enum text_kind kind, const char *text, int fd)
+{
+	if (to->result == 0)
+		to->result = setup_send_text(to->control, kind, text, fd);
+}
+
+void setup_put_text(struct setup_sender *to, enum text_kind kind, const char *text)
+{
+	setup_put_file(to, kind, text, -1);
+}
+
+void setup_put_proxies(struct setup_sender *to)
+{
+	for (char **v = environ; v && *v && to->result == 0; v++) {
 		if (!credentials_of_proxy(*v))
 			continue;
-		r = setup_send_text(control, TEXT_VARIABLE, *v, -1);
-		if (r == -E2BIG) {
+		setup_put_text(to, TEXT_VARIABLE, *v);
+		if (to->result == -E2BIG) {
 			log_warning("the variable %.*s is too long, and is not used",
 				    (int)strcspn(*v, "="), *v);
-			r = 0;
+			to->result = 0;
 		}
 	}
-	return r;
+}
+
+int setup_finish(struct setup_sender *to)
+{
+	if (to->result == 0)
+		to->result = setup_send_start(to->control);
+	return to->result;
 }
 
 #define MIB (UINT64_C(1) << 20)

@@ -33,8 +33,24 @@ void setup_limit(struct privileges *p, enum peer who);
 int setup_send(int control, const void *setup, size_t n, int status_fd);
 int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
 int setup_send_start(int control);
-/* Sends the proxies in the environment, for a child with the network. 0 or -errno. */
-int setup_send_proxies(int control);
+
+/*
+ * The messages of one set-up in their order. After the first that fails no more are sent, and
+ * result says why: 0 or -errno. A caller that has a failure of its own sets it there.
+ */
+struct setup_sender {
+	int control, result;
+};
+
+struct setup_sender setup_begin(int control, const void *setup, size_t n, int status_fd);
+/* A text of NULL is not sent. */
+void setup_put_text(struct setup_sender *to, enum text_kind kind, const char *text);
+void setup_put_file(struct setup_sender *to, enum text_kind kind, const char *text, int fd);
+/* The proxies in the environment, for a child with the network. */
+void setup_put_proxies(struct setup_sender *to);
+/* Tells the child to start. Returns the result. */
+int setup_finish(struct setup_sender *to);
+
 /* Chooses the user of the children: as root the named user, or nobody if that does not exist; else
  * our own. Sets no limits. true: it is the named user. */
 bool setup_choose_user(struct privileges *ret, const char *name);
