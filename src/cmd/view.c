@@ -113,34 +113,26 @@ static int open_inputs(struct view *v)
 static int on_setup(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct view *v = ctx;
-	int r = setup_send(control, &v->setup, sizeof(v->setup), status_fd);
+	struct setup_sender to = setup_begin(control, &v->setup, sizeof(v->setup), status_fd);
 
-	for (uint32_t i = 0; i < v->n_inputs && r == 0; i++)
-		r = setup_send_text(control, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
-	for (uint32_t i = 0; i < v->outputs.n && r == 0; i++) {
+	for (uint32_t i = 0; i < v->n_inputs; i++)
+		setup_put_file(&to, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
+	for (uint32_t i = 0; i < v->outputs.n; i++) {
 		const struct broker_output *o = &v->outputs.items[i];
 
-		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
-		if (r == 0)
-			r = setup_send_text(control, TEXT_OUTPUT, o->path, o->fd);
+		setup_put_text(&to, TEXT_OUTPUT_FORMAT, o->format);
+		setup_put_file(&to, TEXT_OUTPUT, o->path, o->fd);
 	}
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SYMBOL, v->symbol, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_COMM, v->comm, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_CONTAINER, v->container, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SERVICE, v->service, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_TRACE, v->trace, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_SPAN, v->span, -1);
-	if (r == 0)
-		r = setup_send_text(control, TEXT_EVENT, v->event, -1);
-	if (r == 0 && v->setup.view != VIEW_CONVERT)
-		r = setup_send_text(control, TEXT_SUMMARY, "the table", v->table_fd);
-	return r < 0 ? r : setup_send_start(control);
+	setup_put_text(&to, TEXT_SYMBOL, v->symbol);
+	setup_put_text(&to, TEXT_COMM, v->comm);
+	setup_put_text(&to, TEXT_CONTAINER, v->container);
+	setup_put_text(&to, TEXT_SERVICE, v->service);
+	setup_put_text(&to, TEXT_TRACE, v->trace);
+	setup_put_text(&to, TEXT_SPAN, v->span);
+	setup_put_text(&to, TEXT_EVENT, v->event);
+	if (v->setup.view != VIEW_CONVERT)
+		setup_put_file(&to, TEXT_SUMMARY, "the table", v->table_fd);
+	return setup_finish(&to);
 }
 
 static void on_message(void *ctx, struct peer_id who, const struct message *m)
