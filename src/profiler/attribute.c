@@ -150,26 +150,43 @@ static struct profile_type recorded_type(struct attribution *a, const struct per
 	};
 }
 
-/* Of a window that begins. */
-static void put_types(struct attribution *a)
+static void put_type(struct attribution *a, uint32_t i, const struct profile_type *t)
 {
-	uint32_t n = a->replay ? 1 : a->setup->n_events;
+	a->weighted[i] = t->weighted;
+	if (i == 0)
+		profile_set_type(&a->profile, 0, t);
+	else
+		(void)profile_add_type(&a->profile, t);
+}
 
-	memset(a->switch_counters, 0, sizeof(a->switch_counters));
-	for (uint32_t i = 0; i < n; i++) {
+static void put_recorded_type(struct attribution *a)
+{
+	struct profile_type t = recorded_type(a, replay_event(a->replay));
+
+	put_type(a, 0, &t);
+}
+
+static void put_event_types(struct attribution *a)
+{
+	for (uint32_t i = 0; i < a->setup->n_events; i++) {
 		/* The last one; its samples are the time of the type before it. */
 		if (a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
 			continue;
 
-		struct profile_type t = a->replay ? recorded_type(a, replay_event(a->replay))
-						  : event_type(a, &a->setup->events[i]);
+		struct profile_type t = event_type(a, &a->setup->events[i]);
 
-		a->weighted[i] = t.weighted;
-		if (i == 0)
-			profile_set_type(&a->profile, 0, &t);
-		else
-			(void)profile_add_type(&a->profile, &t);
+		put_type(a, i, &t);
 	}
+}
+
+/* Of a window that begins. */
+static void put_types(struct attribution *a)
+{
+	memset(a->switch_counters, 0, sizeof(a->switch_counters));
+	if (a->replay)
+		put_recorded_type(a);
+	else
+		put_event_types(a);
 	if (a->allocations)
 		allocations_put_types(a->allocations);
 	if (a->off_cpu)
