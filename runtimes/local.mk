@@ -102,22 +102,23 @@ CLEANFILES += tests/runtimes/record$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-hotspot
 tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h \
-	tests/unit/recorded-file.h tests/unit/test.h
+	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-cpython
 tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-chain.h \
 	tests/runtimes/recorded-cpython.h tests/runtimes/recording.h \
-	tests/unit/recorded-file.h tests/unit/test.h
+	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-interp
 tests_unit_test_interp_SOURCES = tests/unit/test-interp.c tests/runtimes/recorded-chain.h \
-	tests/runtimes/recording.h tests/unit/recorded-file.h tests/unit/test.h
+	tests/runtimes/recording.h tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_interp_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-v8
-tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h tests/runtimes/recording.h \
+	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-thread-context

@@ -8,69 +8,59 @@
 
 #include "runtimes/cpython-internal.h"
 #include "tests/runtimes/recorded-cpython.h"
-#include "tests/unit/recorded-file.h"
+#include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"3.6",  "3.7",  "3.8",  "3.9",  "3.10",
 				       "3.11", "3.12", "3.13", "3.14", "3.15"};
 enum { N_VERSIONS = 10 };
 
-static uint8_t *bytes;
-static struct recording recorded;
 static struct cpython *python;
+static const char *why = ""; /* start(&process) failed */
 static struct chained_frame frames[CHAIN_MAX_FRAMES];
 static size_t n_frames;
 
-static char *load(const char *version, const char *suffix, size_t *ret_n)
+static void stop(void)
 {
-	return recorded_file_load("cpython/", version, suffix, ret_n);
-}
-
-static int start(const char **ret_why)
-{
-	const struct memory memory = {.read = recording_read, .ctx = &recorded};
-
 	python = cpython_free(python);
-	return cpython_new(&python, &memory, recorded.image, ret_why);
 }
+
+static int start(const struct recorded_process *p)
+{
+	stop();
+	return cpython_new(&python, &p->memory, p->recorded.image, &why);
+}
+
+static void walk(const struct recorded_walk *sample, FILE *out)
+{
+	(void)recorded_walk_python(python, sample, out);
+}
+
+static struct recorded_process process = {
+	.prefix = "cpython/", .start = start, .stop = stop, .walk = walk};
 
 static void open_version(const char *version)
 {
-	const char *why;
-	size_t n;
-
-	bytes = (uint8_t *)load(version, "gz", &n);
-	CHECK(recording_parse(&recorded, bytes, n));
-	CHECK_INT(start(&why), ==, 0);
+	recorded_process_open(&process, version);
 	CHECK(cpython_is_tried(python));
 	CHECK(strncmp(cpython_release(python), version, strlen(version)) == 0);
 }
 
 static void close_version(void)
 {
-	python = cpython_free(python);
-	recording_deinit(&recorded);
-	free(bytes);
+	recorded_process_close(&process);
 }
 
-/* What all samples' walks print; free(). */
 static char *walk_all(void)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		(void)recorded_walk_python(python, &recorded.samples[i], f);
-	CHECK_INT(fclose(f), ==, 0);
-	return text;
+	return recorded_process_walk(&process);
 }
 
 static const struct chained_thread unknown_thread = {.tid = 999999};
 
 static uint32_t first_tid(void)
 {
-	return (uint32_t)recorded.samples[0].r[RECORDED_TID];
+	return (uint32_t)process.recorded.samples[0].r[RECORDED_TID];
 }
 
 /* The first thread's frames. */
@@ -81,16 +71,9 @@ static enum chain_result walk_first(uint32_t reads)
 			    CHAIN_MAX_FRAMES, &n_frames);
 }
 
-/* The bytes of the range that holds an address. */
 static uint8_t *bytes_at(uint64_t at)
 {
-	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
-		const struct recorded_range *r = &recorded.ranges[i];
-
-		if (at >= r->at && at - r->at < r->n)
-			return bytes + (r->bytes - bytes) + (at - r->at);
-	}
-	return NULL;
+	return recorded_process_at(&process, at);
 }
 
 static uint64_t u64_at(uint64_t at)
@@ -119,17 +102,8 @@ static uint64_t code_of(const struct chained_frame *f)
 static void test_recorded(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
-		size_t n;
-		char *expected = load(versions[v], "expect", &n), *cold, *warm;
-
 		open_version(versions[v]);
-		cold = walk_all();
-		CHECK_STR(cold, expected);
-		warm = walk_all();
-		CHECK_STR(warm, expected);
-		free(cold);
-		free(warm);
-		free(expected);
+		free(recorded_process_check(&process, versions[v]));
 		close_version();
 	}
 }
@@ -263,35 +237,10 @@ static void test_budget(void)
 
 /* ---- What changes, or lies ---- */
 
-/* With the memory of one range gone, walks end; no function appears that was in none before. */
 static void test_missing(void)
 {
-	const char *why;
-	int ended = 0;
-
 	open_version("3.12");
-	char *before = walk_all();
-
-	for (uint32_t gone = 0; gone < recorded.n_ranges; gone++) {
-		uint32_t n = recorded.ranges[gone].n;
-		char *after;
-
-		recorded.ranges[gone].n = 0;
-		if (start(&why) == 0) {
-			after = walk_all();
-			ended += strcmp(after, before) != 0;
-			for (char *line = strtok(after, "\n"); line; line = strtok(NULL, "\n")) {
-				char name[256];
-
-				if (sscanf(line, "  %255[^( ] (", name) == 1 && name[0] != '=')
-					CHECK(strstr(before, name) != NULL);
-			}
-			free(after);
-		}
-		recorded.ranges[gone].n = n;
-	}
-	CHECK_INT(ended, >, 10);
-	free(before);
+	recorded_process_lose(&process, UINT32_MAX, "=");
 	close_version();
 }
 
@@ -359,8 +308,6 @@ static void test_huge(void)
 {
 	static const uint64_t sizes[] = {UINT64_C(1) << 32, UINT64_C(1) << 40, UINT64_MAX,
 					 UINT64_MAX / 2};
-	const char *why;
-
 	for (int v = 0; v < N_VERSIONS; v++) {
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 			uint64_t code;
@@ -370,11 +317,11 @@ static void test_huge(void)
 			code = code_of(&frames[1]);
 			put_u64(field(u64_at(field(code, PY_CODE_LINES)), PY_OBJECT_SIZE),
 				sizes[i]);
-			CHECK_INT(start(&why), ==, 0);
+			CHECK_INT(start(&process), ==, 0);
 			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 			CHECK_INT(frames[1].line, ==, 0);
 			put_u64(field(u64_at(field(code, PY_CODE_NAME)), PY_TEXT_LENGTH), sizes[i]);
-			CHECK_INT(start(&why), ==, 0);
+			CHECK_INT(start(&process), ==, 0);
 			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 1);
 			CHECK_INT(cpython_stats(python)->bytes, <, 200000);
@@ -406,14 +353,11 @@ static void test_endless_threads(void)
 
 static void check_refused(const char *version, uint64_t at, uint64_t value, const char *expected)
 {
-	const char *why = "";
-
 	open_version(version);
 	put_u64(python->tables.interpreters - (uint64_t)py(python, PY_INTERPRETERS) + at, value);
-	CHECK_INT(start(&why), ==, -ENOTSUP);
+	CHECK_INT(start(&process), ==, -ENOTSUP);
 	CHECK(strstr(why, expected) != NULL);
-	recording_deinit(&recorded);
-	free(bytes);
+	close_version();
 }
 
 static void test_refused(void)

@@ -6,74 +6,57 @@
  */
 #include "runtimes/hotspot-internal.h"
 #include "tests/runtimes/recorded-hotspot.h"
-#include "tests/unit/recorded-file.h"
+#include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"11", "17", "21", "25"};
 enum { N_VERSIONS = 4 };
 
-static uint8_t *bytes;
-static struct recording recorded;
 static struct hotspot *hotspot;
 
-static char *load(const char *version, const char *suffix, size_t *ret_n)
+static void stop(void)
 {
-	return recorded_file_load("runtimes/hotspot-", version, suffix, ret_n);
+	hotspot = hotspot_free(hotspot);
 }
 
-static int start(void)
+static int start(const struct recorded_process *p)
 {
-	const struct memory memory = {.read = recording_read, .ctx = &recorded};
 	const char *why;
 
-	return hotspot_new(&hotspot, &memory, recorded.image, &why);
+	stop();
+	return hotspot_new(&hotspot, &p->memory, p->recorded.image, &why);
 }
+
+static void walk(const struct recorded_walk *sample, FILE *out)
+{
+	(void)recording_walk(hotspot, sample, out);
+}
+
+static struct recorded_process java = {
+	.prefix = "runtimes/hotspot-", .start = start, .stop = stop, .walk = walk};
 
 static void open_version(const char *version)
 {
-	size_t n;
-
-	bytes = (uint8_t *)load(version, "gz", &n);
-	CHECK(recording_parse(&recorded, bytes, n));
-	CHECK_INT(start(), ==, 0);
+	recorded_process_open(&java, version);
 	CHECK(hotspot_is_tried(hotspot));
 	CHECK(strncmp(hotspot_release(hotspot), version, 2) == 0);
 }
 
 static void close_version(void)
 {
-	hotspot = hotspot_free(hotspot);
-	recording_deinit(&recorded);
-	free(bytes);
+	recorded_process_close(&java);
 }
 
-/* What all samples' walks print; free(). */
 static char *walk_all(void)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		(void)recording_walk(hotspot, &recorded.samples[i], f);
-	CHECK_INT(fclose(f), ==, 0);
-	return text;
+	return recorded_process_walk(&java);
 }
 
 static void test_recorded(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
-		size_t n;
-		char *expected = load(versions[v], "expect", &n), *cold, *warm;
-
 		open_version(versions[v]);
-		cold = walk_all();
-		CHECK_STR(cold, expected);
-		warm = walk_all();
-		CHECK_STR(warm, expected);
-		free(cold);
-		free(warm);
-		free(expected);
+		free(recorded_process_check(&java, versions[v]));
 		close_version();
 	}
 }
@@ -96,50 +79,16 @@ static void test_remembered(void)
 	}
 }
 
-/* With the memory of one range gone, walks end; no frame appears that was in no walk before. */
 static void test_missing(void)
 {
 	open_version("17");
-	char *before = walk_all();
-	int ended = 0;
-
-	for (uint32_t gone = 0; gone < recorded.n_ranges; gone += 1 + recorded.n_ranges / 150) {
-		uint32_t n = recorded.ranges[gone].n;
-		char *after;
-
-		recorded.ranges[gone].n = 0;
-		hotspot = hotspot_free(hotspot);
-		if (start() == 0) {
-			after = walk_all();
-			ended += strcmp(after, before) != 0;
-			/* Without a line number, a file or a level, or an end. */
-			for (char *line = strtok(after, "\n"); line; line = strtok(NULL, "\n")) {
-				char name[256];
-
-				if (sscanf(line, "  %255[^( ] (", name) == 1 && name[0] != '=')
-					CHECK(strstr(before, name) != NULL);
-			}
-			free(after);
-		}
-		recorded.ranges[gone].n = n;
-	}
-	CHECK_INT(ended, >, 10);
-	free(before);
-	hotspot = hotspot_free(hotspot);
-	CHECK_INT(start(), ==, 0);
+	recorded_process_lose(&java, 150, "=");
 	close_version();
 }
 
-/* The bytes of the range that holds an address. */
 static uint8_t *bytes_at(uint64_t at)
 {
-	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
-		const struct recorded_range *r = &recorded.ranges[i];
-
-		if (at >= r->at && at - r->at < r->n)
-			return bytes + (r->bytes - bytes) + (at - r->at);
-	}
-	return NULL;
+	return recorded_process_at(&java, at);
 }
 
 static void change_name(const char *from, const char *to)
@@ -147,9 +96,9 @@ static void change_name(const char *from, const char *to)
 	uint32_t before = (uint32_t)(hs(hotspot, HS_SYMBOL_BODY) - hs(hotspot, HS_SYMBOL_LENGTH));
 	uint16_t wanted = (uint16_t)strlen(from), length;
 
-	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
-		for (uint32_t k = before; k + wanted <= recorded.ranges[i].n; k++) {
-			uint8_t *at = bytes_at(recorded.ranges[i].at + k);
+	for (uint32_t i = 0; i < java.recorded.n_ranges; i++) {
+		for (uint32_t k = before; k + wanted <= java.recorded.ranges[i].n; k++) {
+			uint8_t *at = bytes_at(java.recorded.ranges[i].at + k);
 
 			memcpy(&length, at - before, sizeof(length));
 			if (length == wanted && memcmp(at, from, wanted) == 0)
@@ -209,7 +158,7 @@ static void test_spent(void)
 	size_t n;
 
 	open_version("17");
-	w = &recorded.samples[0];
+	w = &java.recorded.samples[0];
 	stack = (struct runtime_stack){w->stack, w->r[7], w->n, NULL};
 	regs = (struct runtime_regs){
 		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
@@ -220,25 +169,14 @@ static void test_spent(void)
 	close_version();
 }
 
-/* A stack copy of any size: the frames that it has, and then its end. */
 static void test_cut(void)
 {
-	open_version("21");
-	char *whole = walk_all(), *cut;
-	struct recorded_walk *samples = recorded.samples;
+	char *cut;
 
-	for (uint32_t size = 0; size < 2000; size += 40) {
-		for (uint32_t i = 0; i < recorded.n_samples; i++)
-			samples[i].n = samples[i].n < size ? samples[i].n : size;
-		free(walk_all());
-	}
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		samples[i].n = 64;
-	cut = walk_all();
+	open_version("21");
+	cut = recorded_process_cut(&java);
 	CHECK(strstr(cut, "= end of the copy") != NULL);
-	CHECK_INT(strlen(cut), <, strlen(whole));
 	free(cut);
-	free(whole);
 	close_version();
 }
 

@@ -5,7 +5,7 @@
  * the memory lies.
  */
 #include "tests/runtimes/recorded-chain.h"
-#include "tests/unit/recorded-file.h"
+#include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
 static const struct {
@@ -18,31 +18,32 @@ static const struct {
 };
 enum { N_RECORDINGS = ARRAY_SIZE(recordings) };
 
-static uint8_t *bytes;
-static struct recording recorded;
 static struct interp *interp;
 
-static char *load(int i, const char *suffix, size_t *ret_n)
+static void stop(void)
 {
-	return recorded_file_load("interp/", recordings[i].name, suffix, ret_n);
+	interp = interp_free(interp);
 }
 
-static int start(void)
+static int start(const struct recorded_process *p)
 {
-	const struct memory memory = {.read = recording_read, .ctx = &recorded};
 	const char *why;
 
-	interp = interp_free(interp);
-	return interp_new(&interp, &memory, recorded.image, &why);
+	stop();
+	return interp_new(&interp, &p->memory, p->recorded.image, &why);
 }
+
+static void walk_sample(const struct recorded_walk *sample, FILE *out)
+{
+	(void)recorded_walk_chain(interp, sample, out);
+}
+
+static struct recorded_process process = {
+	.prefix = "interp/", .start = start, .stop = stop, .walk = walk_sample};
 
 static void open_recording(int i)
 {
-	size_t n;
-
-	bytes = (uint8_t *)load(i, "gz", &n);
-	CHECK(recording_parse(&recorded, bytes, n));
-	CHECK_INT(start(), ==, 0);
+	recorded_process_open(&process, recordings[i].name);
 	CHECK_INT(interp_kind(interp), ==, recordings[i].kind);
 	CHECK(interp_is_tried(interp));
 	CHECK(strncmp(interp_release(interp), recordings[i].release,
@@ -51,28 +52,13 @@ static void open_recording(int i)
 
 static void close_recording(void)
 {
-	interp = interp_free(interp);
-	recording_deinit(&recorded);
-	free(bytes);
-}
-
-/* What all samples' walks print; free(). */
-static char *walk_all(void)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		(void)recorded_walk_chain(interp, &recorded.samples[i], f);
-	CHECK_INT(fclose(f), ==, 0);
-	return text;
+	recorded_process_close(&process);
 }
 
 static enum chain_result walk(uint32_t reads, struct chained_frame *frames, size_t max,
 			      size_t *ret_n)
 {
-	const struct chained_thread thread = {.tid = (uint32_t)recorded.samples[0].r[0]};
+	const struct chained_thread thread = {.tid = (uint32_t)process.recorded.samples[0].r[0]};
 
 	interp_begin(interp, reads, 1 << 20);
 	return interp_walk(interp, &thread, frames, max, ret_n);
@@ -83,17 +69,8 @@ static enum chain_result walk(uint32_t reads, struct chained_frame *frames, size
 static void test_recorded(void)
 {
 	for (int i = 0; i < N_RECORDINGS; i++) {
-		size_t n;
-		char *expected = load(i, "expect", &n), *cold, *warm;
-
 		open_recording(i);
-		cold = walk_all();
-		CHECK_STR(cold, expected);
-		warm = walk_all();
-		CHECK_STR(warm, expected);
-		free(cold);
-		free(warm);
-		free(expected);
+		free(recorded_process_check(&process, recordings[i].name));
 		close_recording();
 	}
 }
@@ -129,7 +106,7 @@ static void test_limits(void)
 		CHECK_INT(walk(4000, frames, 5, &n), ==, CHAIN_CUT);
 		CHECK_INT(n, ==, 5);
 		/* What a walk has learned it keeps: with any budget all is known some time. */
-		CHECK_INT(start(), ==, 0);
+		CHECK_INT(start(&process), ==, 0);
 		for (reads = 0; walk(reads, frames, CHAIN_MAX_FRAMES, &n) == CHAIN_SPENT; reads++)
 			CHECK_INT(reads, <, 4000);
 		CHECK_INT(walk(reads, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
@@ -150,19 +127,19 @@ static void test_wild(void)
 		uint32_t n_words = 0;
 
 		open_recording(i);
-		for (uint32_t k = 0; k < recorded.n_ranges; k++) {
-			const struct recorded_range *r = &recorded.ranges[k];
+		for (uint32_t k = 0; k < process.recorded.n_ranges; k++) {
+			const struct recorded_range *r = &process.recorded.ranges[k];
 
 			for (uint32_t at = 0; at + 8 <= r->n; at += 8) {
-				uint8_t *word = bytes + (r->bytes - bytes) + at;
+				uint8_t *word = process.bytes + (r->bytes - process.bytes) + at;
 				uint64_t was;
 				size_t n;
 
 				memcpy(&was, word, 8);
 				memcpy(word, &values[n_words++ % ARRAY_SIZE(values)], 8);
-				if (n_words % 64 == 0 && start() < 0) {
+				if (n_words % 64 == 0 && start(&process) < 0) {
 					memcpy(word, &was, 8);
-					CHECK_INT(start(), ==, 0);
+					CHECK_INT(start(&process), ==, 0);
 					continue;
 				}
 				(void)walk(4000, frames, CHAIN_MAX_FRAMES, &n);
@@ -171,7 +148,7 @@ static void test_wild(void)
 			}
 		}
 		CHECK_INT(n_words, >, 1000);
-		CHECK_INT(start(), ==, 0);
+		CHECK_INT(start(&process), ==, 0);
 		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &(size_t){0}), ==, CHAIN_WHOLE);
 		close_recording();
 	}
@@ -187,11 +164,11 @@ static void test_loops(void)
 
 		open_recording(i);
 		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
-		for (uint32_t k = 0; k < recorded.n_ranges; k++) {
-			const struct recorded_range *r = &recorded.ranges[k];
+		for (uint32_t k = 0; k < process.recorded.n_ranges; k++) {
+			const struct recorded_range *r = &process.recorded.ranges[k];
 
 			for (uint32_t at = 0; at + 8 <= r->n; at += 8) {
-				uint8_t *word = bytes + (r->bytes - bytes) + at;
+				uint8_t *word = process.bytes + (r->bytes - process.bytes) + at;
 				uint64_t was;
 
 				memcpy(&was, word, 8);

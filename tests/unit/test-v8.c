@@ -4,90 +4,61 @@
  * the frames are those that were looked through when they were recorded, and whatever is missing or
  * has changed since leaves a function without a name, but never gives it another's.
  */
-#include <zlib.h>
-
 #include "runtimes/v8-internal.h"
 #include "tests/runtimes/recorded-v8.h"
+#include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"16", "18", "20", "22", "24"};
-enum { N_VERSIONS = 5, MAX_FILE = 4 << 20 };
+enum { N_VERSIONS = 5 };
 
-static uint8_t *bytes;
-static struct recording recorded;
 static struct v8 *v8;
 
-static char *load(const char *version, const char *suffix, size_t *ret_n)
+static void stop(void)
 {
-	const char *top = getenv("srcdir");
-	char path[4096], *text = calloc(1, MAX_FILE);
-	gzFile f;
-	int n;
-
-	(void)snprintf(path, sizeof(path), "%s/tests/data/v8/%s.%s", top ? top : ".", version,
-		       suffix);
-	f = gzopen(path, "rb");
-	CHECK(f && text);
-	n = gzread(f, text, MAX_FILE - 1);
-	CHECK_INT(n, >, 0);
-	(void)gzclose(f);
-	*ret_n = (size_t)n;
-	return text;
+	v8 = v8_free(v8);
 }
 
-static int start(void)
+static int start(const struct recorded_process *p)
 {
-	const struct memory memory = {.read = recording_read, .ctx = &recorded};
 	const char *why;
 
-	return v8_new(&v8, &memory, recorded.image, &why);
+	stop();
+	return v8_new(&v8, &p->memory, p->recorded.image, &why);
 }
+
+static void walk(const struct recorded_walk *sample, FILE *out)
+{
+	(void)recorded_walk_v8(v8, sample, out);
+}
+
+static struct recorded_process node = {.prefix = "v8/", .start = start, .stop = stop, .walk = walk};
 
 static void open_version(const char *version)
 {
-	size_t n;
-
-	bytes = (uint8_t *)load(version, "gz", &n);
-	CHECK(recording_parse(&recorded, bytes, n));
-	CHECK_INT(start(), ==, 0);
+	recorded_process_open(&node, version);
 	CHECK(v8_is_tried(v8));
 }
 
 static void close_version(void)
 {
-	v8 = v8_free(v8);
-	recording_deinit(&recorded);
-	free(bytes);
+	recorded_process_close(&node);
 }
 
-/* What all samples' walks print; free(). */
 static char *walk_all(void)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		(void)recorded_walk_v8(v8, &recorded.samples[i], f);
-	CHECK_INT(fclose(f), ==, 0);
-	return text;
+	return recorded_process_walk(&node);
 }
 
 static void test_recorded(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
-		size_t n;
-		char *expected = load(versions[v], "expect", &n), *cold, *warm;
+		char *text;
 
 		open_version(versions[v]);
-		cold = walk_all();
-		CHECK_STR(cold, expected);
-		warm = walk_all();
-		CHECK_STR(warm, expected);
-		CHECK(strstr(cold, "deep (") && strstr(cold, "mix.js:"));
-		free(cold);
-		free(warm);
-		free(expected);
+		text = recorded_process_check(&node, versions[v]);
+		CHECK(strstr(text, "deep (") && strstr(text, "mix.js:"));
+		free(text);
 		close_version();
 	}
 }
@@ -109,59 +80,25 @@ static void test_remembered(void)
 	}
 }
 
-/* With the memory of one range gone, no function appears that was in no walk before. */
 static void test_missing(void)
 {
 	open_version("20");
-	char *before = walk_all();
-	int ended = 0;
-
-	for (uint32_t gone = 0; gone < recorded.n_ranges; gone += 1 + recorded.n_ranges / 150) {
-		uint32_t n = recorded.ranges[gone].n;
-		char *after;
-
-		recorded.ranges[gone].n = 0;
-		v8 = v8_free(v8);
-		if (start() == 0) {
-			after = walk_all();
-			ended += strcmp(after, before) != 0;
-			for (char *line = strtok(after, "\n"); line; line = strtok(NULL, "\n")) {
-				char name[256];
-
-				if (sscanf(line, "  %255[^( ] (", name) == 1 && name[0] != '=' &&
-				    name[0] != '[')
-					CHECK(strstr(before, name) != NULL);
-			}
-			free(after);
-		}
-		recorded.ranges[gone].n = n;
-	}
-	CHECK_INT(ended, >, 10);
-	free(before);
-	v8 = v8_free(v8);
-	CHECK_INT(start(), ==, 0);
+	recorded_process_lose(&node, 150, "=[");
 	close_version();
 }
 
-/* The bytes at an address. */
 static uint8_t *bytes_at(uint64_t at)
 {
-	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
-		const struct recorded_range *r = &recorded.ranges[i];
-
-		if (at >= r->at && at - r->at < r->n)
-			return bytes + (r->bytes - bytes) + (at - r->at);
-	}
-	return NULL;
+	return recorded_process_at(&node, at);
 }
 
 static void change_name(const char *from, const char *to)
 {
 	size_t n = strlen(from) + 1;
 
-	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
-		for (uint32_t k = 0; k + n <= recorded.ranges[i].n; k++) {
-			uint8_t *at = bytes_at(recorded.ranges[i].at + k);
+	for (uint32_t i = 0; i < node.recorded.n_ranges; i++) {
+		for (uint32_t k = 0; k + n <= node.recorded.ranges[i].n; k++) {
+			uint8_t *at = bytes_at(node.recorded.ranges[i].at + k);
 
 			if (memcmp(at, from, n) == 0)
 				memcpy(at, to, n);
@@ -211,12 +148,13 @@ static void test_moved(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
 		open_version(versions[v]);
-		for (uint32_t i = 0; i < recorded.n_samples; i++) {
+		for (uint32_t i = 0; i < node.recorded.n_samples; i++) {
 			uint64_t *words =
-				(uint64_t *)(void *)(bytes + (recorded.samples[i].stack - bytes));
+				(uint64_t *)(void *)(node.bytes +
+						     (node.recorded.samples[i].stack - node.bytes));
 
 			/* The functions of all frames are the first one's. */
-			for (uint32_t k = 0, first = 0; k < recorded.samples[i].n / 8; k++) {
+			for (uint32_t k = 0, first = 0; k < node.recorded.samples[i].n / 8; k++) {
 				uint64_t word;
 
 				memcpy(&word, &words[k], 8);
@@ -237,24 +175,10 @@ static void test_moved(void)
 	}
 }
 
-/* A stack copy of any size: the frames that it has, and then its end. */
 static void test_cut(void)
 {
 	open_version("22");
-	char *whole = walk_all(), *cut;
-
-	for (uint32_t size = 0; size < 2000; size += 40) {
-		for (uint32_t i = 0; i < recorded.n_samples; i++)
-			recorded.samples[i].n =
-				recorded.samples[i].n < size ? recorded.samples[i].n : size;
-		free(walk_all());
-	}
-	for (uint32_t i = 0; i < recorded.n_samples; i++)
-		recorded.samples[i].n = 64;
-	cut = walk_all();
-	CHECK_INT(strlen(cut), <, strlen(whole));
-	free(cut);
-	free(whole);
+	free(recorded_process_cut(&node));
 	close_version();
 }
 
@@ -269,7 +193,7 @@ static void test_spent(void)
 	size_t n;
 
 	open_version("18");
-	w = &recorded.samples[0];
+	w = &node.recorded.samples[0];
 	stack = (struct runtime_stack){w->stack, w->r[7], w->n, NULL};
 	regs = (struct runtime_regs){
 		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
