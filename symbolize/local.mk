@@ -52,7 +52,7 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-demangle
 tests_unit_test_alloc_place_SOURCES = tests/unit/test-alloc-place.c
 tests_unit_test_alloc_place_LDADD = $(symbolize_test_libs)
-tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c
+tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c tests/unit/probe-target.h
 tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c tests/unit/compile.h
 tests_unit_test_symbolize_compressed_LDADD = $(symbolize_test_libs)

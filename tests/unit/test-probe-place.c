@@ -8,32 +8,10 @@
 #include <stdio.h>
 
 #include "symbolize/probe-place.h"
+#include "tests/unit/probe-target.h"
 #include "tests/unit/test.h"
 
-void probe_target(void);
-void probe_target(void)
-{
-	__asm__ volatile("" ::: "memory");
-}
-
 int probe_data = 1;
-
-extern uint16_t probe_watchers; /* who watches the marker */
-extern const char probe_site_1[], probe_site_2[];
-
-/* Two places of one marker, as sys/sdt.h makes them; the second watched, the base moved by 0x100 as
- * prelink would have it. */
-#define NOTE(site, base, counter, name)                                                            \
-	".balign 4\n.4byte 8, 2f - 1f, 3\n.asciz \"stapsdt\"\n"                                    \
-	"1: .8byte " site ", " base ", " counter "\n.asciz \"unit\"\n.asciz \"" name               \
-	"\"\n.asciz \"\"\n2:\n.balign 4\n"
-__asm__(".text\n.globl probe_site_1, probe_site_2\nprobe_site_1: nop\nprobe_site_2: nop\n"
-	".data\n.globl probe_watchers\nprobe_watchers: .2byte 0\n"
-	".section .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
-	"test_base: .space 1\n"
-	".section .note.stapsdt,\"\",\"note\"\n" NOTE("probe_site_1", "test_base", "0", "step")
-		NOTE("probe_site_2 - 0x100", "test_base - 0x100", "probe_watchers - 0x100", "step")
-			NOTE("probe_site_1", "test_base", "0", "other") ".text\n");
 
 static int chosen(void)
 {
@@ -44,26 +22,6 @@ __attribute__((used)) static int (*choose(void))(void)
 	return chosen;
 }
 int probe_indirect(void) __attribute__((ifunc("choose")));
-
-/* Where the kernel says that the byte at an address is in the file. */
-static uint64_t offset_of(const void *p)
-{
-	uintptr_t address = (uintptr_t)p;
-	FILE *f = fopen("/proc/self/maps", "re");
-	unsigned long start, end, offset;
-	char line[512];
-
-	CHECK(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
-		    address >= start && address < end) {
-			(void)fclose(f);
-			return offset + (address - start);
-		}
-	}
-	CHECK(!"mapped");
-	return 0;
-}
 
 static struct probe_place places[PROBE_PLACES_MAX];
 static char error[1024];
@@ -82,12 +40,12 @@ static int find(const char *what, bool marker)
 static void test_function(void)
 {
 	CHECK_INT(find("probe_target", false), ==, 1);
-	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target));
+	CHECK_INT(places[0].offset, ==, probe_offset_of((const void *)(uintptr_t)probe_target));
 	CHECK_INT(places[0].counter, ==, 0);
 	CHECK_INT(find("probe_target+0x2", false), ==, 1);
-	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target) + 2);
+	CHECK_INT(places[0].offset, ==, probe_offset_of((const void *)(uintptr_t)probe_target) + 2);
 	CHECK_INT(find("chosen", false), ==, 1);
-	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)chosen));
+	CHECK_INT(places[0].offset, ==, probe_offset_of((const void *)(uintptr_t)chosen));
 }
 
 static void test_address(void)
@@ -102,7 +60,7 @@ static void test_address(void)
 	if ((uintptr_t)__executable_start < UINT64_C(0x10000000))
 		return;
 	CHECK_INT(find(text, false), ==, 1);
-	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target));
+	CHECK_INT(places[0].offset, ==, probe_offset_of((const void *)(uintptr_t)probe_target));
 }
 
 static void check_refused(const char *what, bool marker, int expected, const char *why)
@@ -129,10 +87,10 @@ static void test_refused(void)
 static void test_marker(void)
 {
 	CHECK_INT(find("unit:step", true), ==, 2);
-	CHECK_INT(places[0].offset, ==, offset_of(probe_site_1));
+	CHECK_INT(places[0].offset, ==, probe_offset_of(probe_site_1));
 	CHECK_INT(places[0].counter, ==, 0);
-	CHECK_INT(places[1].offset, ==, offset_of(probe_site_2));
-	CHECK_INT(places[1].counter, ==, offset_of(&probe_watchers));
+	CHECK_INT(places[1].offset, ==, probe_offset_of(probe_site_2));
+	CHECK_INT(places[1].counter, ==, probe_offset_of(&probe_watchers));
 	CHECK_INT(find("unit:other", true), ==, 1);
 }
 
