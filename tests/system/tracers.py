@@ -21,8 +21,10 @@ def fetch():
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     directory = os.path.expanduser(f"~/.cache/perfwalk-tests/ddtrace-{VERSION}-{python}")
     if not os.path.isdir(directory):
-        p = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--target",
-                            directory + ".new", f"ddtrace=={VERSION}"], check=False, capture_output=True, text=True)
+        pip = os.path.join(rig.path("venv"), "bin", "pip")  # Debian's Python has none of its own
+        subprocess.run([sys.executable, "-m", "venv", rig.path("venv")], check=True, capture_output=True)
+        p = subprocess.run([pip, "install", "--quiet", "--only-binary", ":all:", "--target", directory + ".new",
+                            f"ddtrace=={VERSION}"], check=False, capture_output=True, text=True)
         if p.returncode != 0:
             rig.skip(f"ddtrace {VERSION} cannot be installed: {p.stderr[-200:]}")
         os.rename(directory + ".new", directory)
