@@ -84,6 +84,11 @@ static void test_find(void)
 	CHECK_INT(musl_thread_find(&m, address_of(0), arena, STRUCT + 7), ==, 0);
 	CHECK_INT(musl_thread_find(&m, address_of(2), arena + (size_t)2 * STRUCT, STRUCT), ==,
 		  address_of(2));
+	/* What the ring does not lead back to is no thread of it. */
+	add(5, 1);
+	put(address_of(1) + (uint64_t)arch_musl.previous, address_of(2));
+	put(address_of(5) + (uint64_t)arch_musl.previous, address_of(2));
+	CHECK_INT(musl_thread_find(&m, address_of(5), arena + (size_t)5 * STRUCT, STRUCT), ==, 0);
 	CHECK_INT(musl_thread_find_first(&m, address_of(2), 103), ==, address_of(3));
 	/* The number of another namespace. */
 	CHECK_INT(musl_thread_find_first(&m, address_of(2), 4711), ==, address_of(1));
