@@ -341,7 +341,7 @@ def check_commands():
         out = rig.path(f"commands.{user}")
         os.mkdir(out)
         os.chown(out, user, user)
-        for args in (["list", "containers"], ["report", folded], ["convert", folded, "-o", f"{out}/x.pb.gz"], ["debug", "unwind", program, "0x1000"],
+        for args in (["list", "containers"], ["list", "services"], ["report", folded], ["convert", folded, "-o", f"{out}/x.pb.gz"], ["debug", "unwind", program, "0x1000"],
                      ["record", "--format", "folded", "-o", f"{out}/x.folded", "--", "sleep", "1"]):
             p = subprocess.run(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "strace", "-ff", "-qq",
                                 "-e", "trace=seccomp,landlock_restrict_self", "-o", f"{out}/trace", program, *args],
