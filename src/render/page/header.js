@@ -95,6 +95,16 @@ function addLosses(body, c) {
 		row(c.cut, c.total, 'samples shown at a caller: the call tree was full');
 	row(countIncomplete(c).unnamed, c.total, 'samples in code without a name: its address is shown instead');
 }
+// Why a capture has no samples, and what to do.
+function whyEmpty(counters) {
+	const lost = (counters.samples_lost || 0) + (counters.samples_dropped || 0) + (counters.samples_lost_with_process || 0);
+
+	if (lost)
+		return `No samples: all ${count(lost)} were lost. Record at a lower rate (record -F).`;
+	if (counters.samples_filtered)
+		return `No samples: the options of the capture left out all ${count(counters.samples_filtered)}. Choose other processes, users, units or containers; perfwalk list shows what is there.`;
+	return 'No samples: nothing that was recorded used a CPU, or the event did not happen. Record for longer (record -d), or while the program works. record --off-cpu shows what idle threads wait for.';
+}
 function showHeader() {
 	const {meta} = captures[0];
 	const body = byId('quality-table').tBodies[0];

@@ -64,6 +64,8 @@ function showGraph() {
 	const view = layOut(tree, weights, state.order, widthIndex());
 
 	byId('limit').hidden = shown[0] === active[0];
+	byId('empty').hidden = captures.some((c) => c.total);
+	byId('empty').textContent = byId('empty').hidden ? '' : whyEmpty(captures[0].counters);
 	graph.show(view, {zoom: findPath(view, state.zoomPath), upward: state.shape === 'flame',
 			  rootName: isSelection() ? 'selection' : 'all'});
 	showPath();
