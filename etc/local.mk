@@ -52,7 +52,9 @@ EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md
 PACKAGE_RELEASE = 1
 package_dirs = prefix=/usr exec_prefix=/usr bindir=/usr/bin libdir=/usr/lib datarootdir=/usr/share datadir=/usr/share \
 	mandir=/usr/share/man docdir=/usr/share/doc/$(PACKAGE) sysconfdir=/etc localstatedir=/var
-package_build = $(SHELL) $(srcdir)/etc/packages/build.sh
+# Who answers for these packages, "NAME <ADDRESS>": who gives them to others says so (make deb rpm MAINTAINER="...").
+MAINTAINER =
+package_build = MAINTAINER="$(MAINTAINER)" $(SHELL) $(srcdir)/etc/packages/build.sh
 package_names = $(PACKAGE) $(VERSION) $(PACKAGE_RELEASE) $(host_cpu)
 .PHONY: deb rpm package-tree
 package-tree: all

@@ -4,7 +4,8 @@
 # packages/tree, which bundle-tree.sh made for the prefix /usr, and makes packages/debug with the debugging information
 # of packages/perfwalk. deb and rpm make two packages each of them: with what ./description says, with ./steps.sh in
 # their scripts, by dpkg-deb and by rpmbuild. Equal sources and libraries make equal packages, wherever they are built.
-# What old hosts cannot unpack is not used: the payload is xz's, whose level is $PACKAGE_XZ.
+# What old hosts cannot unpack is not used: the payload is xz's, whose level is $PACKAGE_XZ. $MAINTAINER, "NAME
+# <ADDRESS>", takes the place of the one in ./description.
 set -eu
 
 umask 022
@@ -21,6 +22,8 @@ described() # NAME: its value, or the lines below it
 {
 	sed -n "/^$1:/,/^[A-Z]/{s/^$1: *//p; s/^ //p;}" "$here/description" | sed '/./!d'
 }
+
+maintainer=${MAINTAINER:-$(described Maintainer)}
 
 build_id() { readelf -n "packages/$name" | sed -n 's/.*Build ID: *//p'; }
 
@@ -62,7 +65,7 @@ control() # PACKAGE SECTION DIRECTORY
 		Source: $name
 		Version: $version-$release
 		Architecture: $architecture
-		Maintainer: $(described Maintainer)
+		Maintainer: $maintainer
 		Installed-Size: $(find "$3" -type f -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }')
 		Section: $2
 	END
@@ -98,7 +101,7 @@ deb()
 		chmod 755 "$root/DEBIAN/$script"
 	done
 	printf '%s (%s-%s) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- %s  %s\n' "$name" "$version" "$release" \
-		"$(described Maintainer)" "$(date -uRd "@$SOURCE_DATE_EPOCH")" | gzip -9nc >"$root/$doc/changelog.Debian.gz"
+		"$maintainer" "$(date -uRd "@$SOURCE_DATE_EPOCH")" | gzip -9nc >"$root/$doc/changelog.Debian.gz"
 	install -Dm644 "$here/lintian-overrides" "$root/usr/share/lintian/overrides/$name"
 	pack_deb "$root" "$name"
 
@@ -142,7 +145,7 @@ spec()
 		Release: $release
 		Summary: $(described Summary | sed 's/^./\U&/')
 		License: $(described Licence)
-		Packager: $(described Maintainer)
+		Packager: $maintainer
 		Group: System/Monitoring
 		AutoReqProv: no
 		%description
@@ -164,7 +167,7 @@ spec()
 		%defattr(-,root,root)
 		/usr/lib/debug/.build-id/*
 		%changelog
-		* $(date -ud "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y') $(described Maintainer) - $version-$release
+		* $(date -ud "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y') $maintainer - $version-$release
 		- See changelog.gz.
 	END
 	for script in post preun postun; do
