@@ -8,6 +8,7 @@ libbroker_a_SOURCES = \
 	src/broker/cloud.c src/broker/cloud.h \
 	src/broker/copies.c \
 	src/broker/child.c src/broker/child.h \
+	src/broker/children.c src/broker/children.h \
 	src/broker/control.c src/broker/control.h \
 	src/broker/custody.c src/broker/custody.h \
 	src/broker/effort.c src/broker/effort.h \
@@ -31,6 +32,7 @@ libbroker_a_SOURCES = \
 	src/broker/supervisor.c src/broker/supervisor.h \
 	src/broker/targets.c \
 	src/broker/turns.c \
+	src/broker/undead.c src/broker/undead.h \
 	src/broker/users.c
 
 check_PROGRAMS += tests/unit/test-supervisor

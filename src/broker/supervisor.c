@@ -15,72 +15,35 @@
 #include "src/broker/answer.h"
 #include "src/broker/blame.h"
 #include "src/broker/child.h"
+#include "src/broker/children.h"
 #include "src/broker/supervisor.h"
+#include "src/broker/undead.h"
 #include "src/opener/helper.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
-#include "util/fdmsg.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
 #include "util/time-share.h"
 
 #define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
-
-enum {
-	MAX_UNDEAD = 64,
-	UNDEAD_LOOKS = 3, /* after which a process that was killed is given up */
-};
+#define UNDEAD_LOOKS   3  /* after which a process that was killed is given up */
 
 struct supervisor {
 	struct loop *loop;
 	struct supervisor_callbacks callbacks;
 	int exe_fd, timer;
-	struct child *children; /* by row, then by index */
-	uint32_t n_children;
+	struct children children;
 	uint32_t leaving; /* kinds, of supervisor_leave() */
 	struct blame blame;
 	struct time_share opener_share;
 	struct opener_helper *helper;
 	struct answer_sources sources;
-	/* Processes that were killed and wait for memory which does not answer: they end with
-	 * that, and others have their places. 0: none. */
-	pid_t undead[MAX_UNDEAD];
+	struct undead undead;
 };
 
 static void on_watch(void *ctx);
 static void stop_next(struct supervisor *s);
-
-/* NULL: the table has none such. */
-static struct child *find_child(const struct supervisor *s, struct peer_id who)
-{
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		struct child *c = &s->children[i];
-
-		if (c->id.kind == who.kind && c->id.index == who.index)
-			return c;
-	}
-	return NULL;
-}
-
-static int make_children(struct supervisor *s, const struct peer_row *rows, size_t n_rows)
-{
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < n_rows; i++) {
-		if (rows[i].max > SUPERVISOR_MAX_CHILDREN - n)
-			return -E2BIG;
-		n += rows[i].max;
-	}
-	s->children = calloc(n + 1, sizeof(*s->children));
-	if (!s->children)
-		return -ENOMEM;
-	for (size_t i = 0; i < n_rows; i++) {
-		for (uint32_t k = 0; k < rows[i].max; k++)
-			child_init(&s->children[s->n_children++], &rows[i], k);
-	}
-	return 0;
-}
 
 static void tell_child(struct supervisor *s, const struct child *c, const struct strike *k,
 		       bool lifted)
@@ -98,9 +61,9 @@ static void tell_of_file(void *ctx, const struct strike *k, bool lifted)
 {
 	struct supervisor *s = ctx;
 
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		if (s->children[i].row->hears_of_files)
-			tell_child(s, &s->children[i], k, lifted);
+	for (uint32_t i = 0; i < s->children.n; i++) {
+		if (s->children.items[i].row->hears_of_files)
+			tell_child(s, &s->children.items[i], k, lifted);
 	}
 }
 
@@ -138,7 +101,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	};
 	quarantine_open(&s->blame.quarantine, callbacks->strikes_path, callbacks->set_aside_ns,
 			tell_of_file, s);
-	r = make_children(s, rows, n_rows);
+	r = children_make(&s->children, rows, n_rows, SUPERVISOR_MAX_CHILDREN);
 	if (r < 0)
 		return r;
 	s->timer = loop_add_timer(loop, CHILD_WATCH_NS, CHILD_WATCH_NS, on_watch, s);
@@ -165,61 +128,21 @@ struct supervisor *supervisor_free(struct supervisor *s)
 {
 	if (!s)
 		return NULL;
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		child_deinit(&s->children[i]);
-		disconnect(s, &s->children[i]);
+	for (uint32_t i = 0; i < s->children.n; i++) {
+		child_deinit(&s->children.items[i]);
+		disconnect(s, &s->children.items[i]);
 	}
 	opener_helper_free(s->helper);
-	free(s->children);
+	free(s->children.items);
 	(void)close_fd(s->exe_fd);
 	free(s);
-	return NULL;
-}
-
-static void join(struct supervisor *s, const struct child *a, const struct child *b)
-{
-	struct message m = {.type = MESSAGE_PEER};
-	int pair[2];
-
-	if (!a->pid || !b->pid || fdmsg_pair(pair, 1) < 0)
-		return;
-	m.peer.peer = b->id.kind;
-	m.peer.index = b->id.index;
-	m.peer.start = b->n_starts;
-	(void)supervisor_send(s, a->id, &m, &pair[0], 1);
-	m.peer.peer = a->id.kind;
-	m.peer.index = a->id.index;
-	m.peer.start = a->n_starts;
-	(void)supervisor_send(s, b->id, &m, &pair[1], 1);
-	(void)close_fd(pair[0]);
-	(void)close_fd(pair[1]);
-}
-
-static void join_neighbours(struct supervisor *s, const struct child *c)
-{
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		const struct child *other = &s->children[i];
-
-		if (other->row->feeds & PEER_BIT(c->id.kind))
-			join(s, other, c);
-		if (c->row->feeds & PEER_BIT(other->id.kind))
-			join(s, c, other);
-	}
-}
-
-static struct child *child_of_fd(const struct supervisor *s, int fd)
-{
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		if (s->children[i].control == fd || s->children[i].ask == fd)
-			return &s->children[i];
-	}
 	return NULL;
 }
 
 static void on_ask(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
-	struct child *c = child_of_fd(s, fd);
+	struct child *c = children_with_fd(&s->children, fd);
 	int r = answer_ask(&s->sources, &c->asker, fd);
 
 	if (r < 0) {
@@ -245,21 +168,21 @@ static int receive_control(struct supervisor *s, const struct child *c)
 static void on_control(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
-	int r = receive_control(s, child_of_fd(s, fd));
+	int r = receive_control(s, children_with_fd(&s->children, fd));
 
 	if (r <= 0 && r != -EAGAIN)
 		loop_remove_fd(s->loop, fd);
 }
 
 /* What the set-up of a new child is followed by. */
-static void introduce(struct supervisor *s, const struct child *c)
+static void introduce(struct supervisor *s, struct child *c)
 {
 	const struct strike *k;
 
 	for (uint32_t i = 0;
 	     c->row->hears_of_files && (k = strikes_next(&s->blame.quarantine.strikes, &i));)
 		tell_child(s, c, k, false);
-	join_neighbours(s, c);
+	children_join(&s->children, c);
 }
 
 static int start(struct supervisor *s, struct child *c)
@@ -287,7 +210,7 @@ static int start(struct supervisor *s, struct child *c)
 
 int supervisor_start(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = find_child(s, who);
+	struct child *c = children_find(&s->children, who);
 
 	return c ? start(s, c) : -EINVAL;
 }
@@ -301,7 +224,7 @@ static uint32_t n_wanted(const struct supervisor *s, const struct peer_row *row)
 
 bool supervisor_wanted(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c && who.index < n_wanted(s, c->row) && (c->pid || !c->row->is_optional);
 }
@@ -310,8 +233,8 @@ int supervisor_start_kinds(struct supervisor *s, uint32_t kinds)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < s->n_children && r == 0; i++) {
-		struct child *c = &s->children[i];
+	for (uint32_t i = 0; i < s->children.n && r == 0; i++) {
+		struct child *c = &s->children.items[i];
 
 		if ((kinds & PEER_BIT(c->id.kind)) && !c->pid && c->id.index < n_wanted(s, c->row))
 			r = start(s, c);
@@ -342,14 +265,14 @@ static void start_or_later(struct supervisor *s, struct child *c)
 int supervisor_send(struct supervisor *s, struct peer_id who, const struct message *m,
 		    const int *fds, size_t n_fds)
 {
-	struct child *c = find_child(s, who);
+	struct child *c = children_find(&s->children, who);
 
 	return c ? child_send(c, m, fds, n_fds) : -ENOTCONN;
 }
 
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, NULL, 0);
 }
@@ -374,32 +297,20 @@ static void stop(struct supervisor *s, struct child *c)
 	(void)supervisor_send(s, c->id, &m, NULL, 0);
 }
 
-/* Of these kinds there is a child that is waited for. */
-static bool any_there(const struct supervisor *s, uint32_t kinds)
-{
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		const struct child *c = &s->children[i];
-
-		if (child_is_there(c) && !c->row->is_optional && (kinds & PEER_BIT(c->id.kind)))
-			return true;
-	}
-	return false;
-}
-
 /* Asks those to finish whose turn it is. One that waits for its next start may be gone at once,
  * which comes back to here. */
 static void stop_next(struct supervisor *s)
 {
 	uint32_t kinds;
 
-	for (uint32_t i = 0; i < s->n_children && s->leaving; i++) {
-		struct child *c = &s->children[i];
+	for (uint32_t i = 0; i < s->children.n && s->leaving; i++) {
+		struct child *c = &s->children.items[i];
 
 		if (child_is_there(c) && !c->stopping && (s->leaving & PEER_BIT(c->id.kind)) &&
-		    !any_there(s, c->row->stops_after & s->leaving))
+		    !children_any_there(&s->children, c->row->stops_after & s->leaving))
 			stop(s, c);
 	}
-	if (!s->leaving || any_there(s, s->leaving))
+	if (!s->leaving || children_any_there(&s->children, s->leaving))
 		return;
 	kinds = s->leaving;
 	s->leaving = 0;
@@ -415,16 +326,16 @@ void supervisor_leave(struct supervisor *s, uint32_t kinds)
 
 void supervisor_kill_all(struct supervisor *s)
 {
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		s->leaving |= PEER_BIT(s->children[i].id.kind);
-		supervisor_kill(s, s->children[i].id);
+	for (uint32_t i = 0; i < s->children.n; i++) {
+		s->leaving |= PEER_BIT(s->children.items[i].id.kind);
+		supervisor_kill(s, s->children.items[i].id);
 	}
 	stop_next(s);
 }
 
 void supervisor_stop(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = find_child(s, who);
+	struct child *c = children_find(&s->children, who);
 
 	if (c)
 		stop(s, c);
@@ -432,7 +343,7 @@ void supervisor_stop(struct supervisor *s, struct peer_id who)
 
 void supervisor_kill(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = find_child(s, who);
+	struct child *c = children_find(&s->children, who);
 
 	if (!c)
 		return;
@@ -446,7 +357,7 @@ void supervisor_kill(struct supervisor *s, struct peer_id who)
 
 void supervisor_restart(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = find_child(s, who);
+	struct child *c = children_find(&s->children, who);
 
 	if (c && c->pid) {
 		c->restart = true;
@@ -459,36 +370,36 @@ void supervisor_restart(struct supervisor *s, struct peer_id who)
 
 bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret)
 {
-	if (*at >= s->n_children)
+	if (*at >= s->children.n)
 		return false;
-	*ret = s->children[(*at)++].id;
+	*ret = s->children.items[(*at)++].id;
 	return true;
 }
 
 const char *supervisor_name(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c ? c->name : peer_name(who.kind);
 }
 
 int supervisor_control(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c ? c->control : -EBADF;
 }
 
 uint64_t supervisor_starts(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c ? c->n_starts : 0;
 }
 
 bool supervisor_stopping(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c && c->pid && c->stopping;
 }
@@ -519,7 +430,7 @@ struct opener_helper *supervisor_opener(const struct supervisor *s)
 
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c ? c->pid : 0;
 }
@@ -531,7 +442,7 @@ bool supervisor_running(const struct supervisor *s, struct peer_id who)
 
 bool supervisor_is_there(const struct supervisor *s, struct peer_id who)
 {
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c && child_is_there(c);
 }
@@ -577,39 +488,25 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 		    text_format_duration(delay, sizeof(delay), start_later(s, c)));
 }
 
-/* Gives its place to another process. false: there are too many like that. */
-static bool give_up(struct supervisor *s, struct child *c)
+/* Gives its place to another process, unless there are too many like that. */
+static void give_up(struct supervisor *s, struct child *c)
 {
-	for (uint32_t i = 0; i < MAX_UNDEAD; i++) {
-		if (s->undead[i])
-			continue;
-		s->undead[i] = c->pid;
+	if (undead_add(&s->undead, c->pid))
 		on_death(s, c, SIGKILL);
-		return true;
-	}
-	return false;
 }
 
 static void watch(struct supervisor *s, struct child *c, uint64_t now)
 {
 	blame_watch(&s->blame, c, now);
 	if (c->took_too_long && ++c->n_undead == UNDEAD_LOOKS)
-		(void)give_up(s, c);
-}
-
-static void reap_undead(struct supervisor *s)
-{
-	for (uint32_t i = 0; i < MAX_UNDEAD; i++) {
-		if (s->undead[i] && waitpid(s->undead[i], NULL, WNOHANG) != 0)
-			s->undead[i] = 0;
-	}
+		give_up(s, c);
 }
 
 void supervisor_reap(struct supervisor *s)
 {
-	reap_undead(s);
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		struct child *c = &s->children[i];
+	undead_reap(&s->undead);
+	for (uint32_t i = 0; i < s->children.n; i++) {
+		struct child *c = &s->children.items[i];
 		int status;
 
 		if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) > 0)
@@ -624,8 +521,8 @@ static void on_watch(void *ctx)
 	uint64_t now = clock_monotonic_ns();
 
 	(void)quarantine_take_back(&s->blame.quarantine, now);
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		struct child *c = &s->children[i];
+	for (uint32_t i = 0; i < s->children.n; i++) {
+		struct child *c = &s->children.items[i];
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns)
 			start_or_later(s, c);
@@ -637,7 +534,7 @@ static void on_watch(void *ctx)
 const struct status_page *supervisor_status(const struct supervisor *s, struct peer_id who)
 {
 	static const struct status_page never_started;
-	const struct child *c = find_child(s, who);
+	const struct child *c = children_find(&s->children, who);
 
 	return c && c->status ? c->status : &never_started;
 }
