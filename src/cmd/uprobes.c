@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static int open_file(const struct sample_uprobe *u, pid_t pid, char *error, size
 
 	if (fd >= 0)
 		return fd;
+	if (fd == -ENOENT && pid && kill(pid, 0) < 0 && errno == ESRCH)
+		fd = -ESRCH; /* /proc has nothing of it */
 	if (fd == -ENOENT && pid)
 		snprintf(error, n_error, "process %d sees no such file: %s", (int)pid, u->path);
 	else if (fd == -ESRCH)
