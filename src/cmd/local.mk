@@ -83,3 +83,7 @@ tests_unit_test_outputs_LDADD = libcmd.a $(render_libs) libproto.a
 check_PROGRAMS += tests/unit/test-view-options
 tests_unit_test_view_options_SOURCES = tests/unit/test-view-options.c $(cmd_told)
 tests_unit_test_view_options_LDADD = $(perfwalk_LDADD)
+
+check_PROGRAMS += tests/unit/test-uprobes
+tests_unit_test_uprobes_SOURCES = tests/unit/test-uprobes.c tests/unit/probe-target.h tests/unit/test.h
+tests_unit_test_uprobes_LDADD = $(perfwalk_LDADD)
