@@ -128,7 +128,7 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 	/* The byte budget bounds the tables; row numbers must not reach PROFILE_NONE. */
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
 		p->lines.max = p->stacks.max = p->stack_frames.max = p->residents.max =
-			PROFILE_NONE - 1;
+			p->kills.max = PROFILE_NONE - 1;
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		p->types[i].samples.max = PROFILE_NONE - 1;
 	p->n_types = 1;
@@ -157,6 +157,7 @@ void profile_deinit(struct profile *p)
 	array_deinit(&p->stacks);
 	array_deinit(&p->stack_frames);
 	array_deinit(&p->residents);
+	array_deinit(&p->kills);
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		array_deinit(&p->types[i].samples);
 }
@@ -192,7 +193,7 @@ static size_t bytes_used(const struct profile *p)
 	       p->lines.n * sizeof(*p->lines.items) +
 	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
 	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
-	       p->residents.n * sizeof(*p->residents.items) +
+	       p->residents.n * sizeof(*p->residents.items) + p->kills.n * sizeof(*p->kills.items) +
 	       n_samples * sizeof(struct profile_sample);
 }
 
@@ -466,6 +467,15 @@ bool profile_add_resident(struct profile *p, const struct profile_resident *r)
 	return have != NULL;
 }
 
+bool profile_add_kills(struct profile *p, const struct profile_kills *k)
+{
+	struct profile_kills *have = full(p, sizeof(*k)) ? NULL : array_push(&p->kills);
+
+	if (have)
+		*have = *k;
+	return have != NULL;
+}
+
 bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 {
 	return profile_add_sample_of(p, 0, s);
@@ -503,6 +513,7 @@ void profile_clear_samples(struct profile *p)
 		array_clear(&t->samples);
 	}
 	array_clear(&p->residents);
+	array_clear(&p->kills);
 	p->n_types = 1;
 	p->types[0].event = p->types[0].unit = STRID_EMPTY;
 }

@@ -194,6 +194,11 @@ struct profile_resident {
 };
 #define PROFILE_RESIDENT_UNKNOWN UINT64_MAX
 
+/* So many processes the kernel has killed for want of memory since it was looked at before. */
+struct profile_kills {
+	uint64_t time_unix_ns, n;
+};
+
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
 enum profile_counter {
 	PROFILE_SAMPLES,	   /* read from the rings, including those counted below */
@@ -298,6 +303,7 @@ struct profile {
 	ARRAY(struct profile_stack) stacks;
 	ARRAY(uint32_t) stack_frames;
 	ARRAY(struct profile_resident) residents; /* in no order; empty: nobody looked */
+	ARRAY(struct profile_kills) kills;	  /* of the whole host */
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
@@ -353,6 +359,7 @@ bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profil
 bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* of the first type */
 /* false: full. */
 bool profile_add_resident(struct profile *p, const struct profile_resident *r);
+bool profile_add_kills(struct profile *p, const struct profile_kills *k);
 /* Copies the facts; the type keeps its samples, counters and variance. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* Adds a type without samples, with all counters 0. Its number; PROFILE_NONE: too many. */
@@ -360,8 +367,8 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 /*
- * Drops the samples, types and residents; set the types again before the next samples. Counters
- * are kept, as those of no type.
+ * Drops the samples, types, residents and kills; set the types again before the next samples.
+ * Counters are kept, as those of no type.
  */
 void profile_clear_samples(struct profile *p);
 /* The sum over all types and of those of no type. */

@@ -13,7 +13,7 @@
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x35776e776b6c6177) /* "walkwnw5" */
+#define WINDOW_MAGIC UINT64_C(0x36776e776b6c6177) /* "walkwnw6" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
 #define MAX_LINES    256 /* of a frame */
 
@@ -30,6 +30,7 @@ enum section {
 	SECTION_TYPES,
 	SECTION_SAMPLES, /* type by type */
 	SECTION_RESIDENTS,
+	SECTION_KILLS,
 	N_SECTIONS
 };
 
@@ -55,6 +56,7 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_TYPES] = sizeof(struct window_type),
 	[SECTION_SAMPLES] = sizeof(struct profile_sample),
 	[SECTION_RESIDENTS] = sizeof(struct profile_resident),
+	[SECTION_KILLS] = sizeof(struct profile_kills),
 };
 
 struct window_header {
@@ -105,6 +107,9 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	case SECTION_RESIDENTS:
 		*ret_n = p->residents.n;
 		return p->residents.items;
+	case SECTION_KILLS:
+		*ret_n = p->kills.n;
+		return p->kills.items;
 	case SECTION_TYPES:
 	case SECTION_SAMPLES: /* the writer collects these */
 	case N_SECTIONS:
@@ -518,6 +523,19 @@ static int read_residents(struct reader *r)
 	return 0;
 }
 
+static int read_kills(struct reader *r)
+{
+	const struct profile_kills *items = r->sections[SECTION_KILLS];
+
+	for (uint32_t i = 0; i < r->h.sections[SECTION_KILLS].n; i++) {
+		if (items[i].time_unix_ns < r->h.start_unix_ns ||
+		    items[i].time_unix_ns >= r->h.end_unix_ns)
+			return -EBADMSG;
+		(void)profile_add_kills(r->p, &items[i]);
+	}
+	return 0;
+}
+
 /* Of a window that is not trusted. */
 static void add_variance(struct profile *p, uint32_t type, double variance)
 {
@@ -556,7 +574,7 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 	kernel_release = r->h.kernel_release;
 	if (!map_string(r, &host_name) || !map_string(r, &kernel_release))
 		return -EBADMSG;
-	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0)
+	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0 || (e = read_kills(r)) < 0)
 		return e;
 
 	add_counters(r);
@@ -599,7 +617,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 /* The samples and counters of the profile before a window is read. */
 struct extent {
 	uint64_t n_dropped;
-	uint32_t n_residents;
+	uint32_t n_residents, n_kills;
 	struct {
 		uint32_t n_samples;
 		uint64_t n_dropped;
@@ -609,7 +627,8 @@ struct extent {
 static void extent_remember(struct extent *e, const struct profile *p)
 {
 	*e = (struct extent){.n_dropped = p->counters[PROFILE_SAMPLES_DROPPED],
-			     .n_residents = p->residents.n};
+			     .n_residents = p->residents.n,
+			     .n_kills = p->kills.n};
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		e->types[i].n_samples = p->types[i].samples.n;
 		e->types[i].n_dropped = p->types[i].counters[PROFILE_SAMPLES_DROPPED];
@@ -620,6 +639,7 @@ static void extent_restore(const struct extent *e, struct profile *p)
 {
 	p->counters[PROFILE_SAMPLES_DROPPED] = e->n_dropped;
 	p->residents.n = e->n_residents;
+	p->kills.n = e->n_kills;
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		p->types[i].samples.n = e->types[i].n_samples;
 		p->types[i].counters[PROFILE_SAMPLES_DROPPED] = e->types[i].n_dropped;

@@ -349,6 +349,7 @@ static struct profile_resident resident_at(uint64_t time_unix_ns, uint64_t bytes
 /* What processes have in memory crosses, too; a window that is refused leaves nothing of it. */
 static void test_residents_cross(void)
 {
+	struct profile_kills k = {.n = 3};
 	struct profile_resident r;
 	struct profile p, q;
 	int fd, bad;
@@ -360,6 +361,8 @@ static void test_residents_cross(void)
 	CHECK(profile_add_resident(&p, &r));
 	r = resident_at(p.end_unix_ns - 1, PROFILE_RESIDENT_UNKNOWN);
 	CHECK(profile_add_resident(&p, &r));
+	k.time_unix_ns = p.start_unix_ns;
+	CHECK(profile_add_kills(&p, &k));
 	fd = window_write(&p);
 	r = resident_at(p.end_unix_ns, 1);
 	CHECK(profile_add_resident(&p, &r));
@@ -372,8 +375,10 @@ static void test_residents_cross(void)
 	CHECK(q.residents.items[1].bytes == PROFILE_RESIDENT_UNKNOWN);
 	CHECK_INT(q.processes.items[q.residents.items[1].process].pid, ==,
 		  p.processes.items[0].pid);
+	CHECK_INT(q.kills.n, ==, 1);
+	CHECK_INT(q.kills.items[0].n, ==, 3);
 	profile_clear_samples(&q);
-	CHECK_INT(q.residents.n, ==, 0);
+	CHECK_INT(q.residents.n + q.kills.n, ==, 0);
 	close(fd);
 	close(bad);
 	profile_deinit(&p);
