@@ -30,6 +30,12 @@ static int open_resident(const struct answer_sources *s, const struct message *a
 	return opener_resident(ask->ask_pid.pid);
 }
 
+static int open_kills(const struct answer_sources *s, const struct message *ask,
+		      struct message *ret)
+{
+	return opener_kills();
+}
+
 /* Files of strangers, with a deadline. */
 static int open_with_help(const struct answer_sources *s, const struct message *ask,
 			  struct message *ret)
@@ -111,6 +117,7 @@ static const struct request {
 	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_with_help, false, true},
 	[MESSAGE_ASK_MEMORY] = {MESSAGE_ANSWER, open_memory, false, true},
 	[MESSAGE_ASK_RESIDENT] = {MESSAGE_ANSWER, open_resident, false, false},
+	[MESSAGE_ASK_KILLS] = {MESSAGE_ANSWER, open_kills, false, false},
 	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, false},
 	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
 	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},

@@ -91,7 +91,7 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_MEMORY) | ASK_BIT(MESSAGE_ASK_BLOCKED) |
 			   ASK_BIT(MESSAGE_ASK_CONTEXT) | ASK_BIT(MESSAGE_ASK_COPY) |
 			   ASK_BIT(MESSAGE_ASK_ALLOCATOR) | ASK_BIT(MESSAGE_ASK_TABLE) |
-			   ASK_BIT(MESSAGE_ASK_RESIDENT) |
+			   ASK_BIT(MESSAGE_ASK_RESIDENT) | ASK_BIT(MESSAGE_ASK_KILLS) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
 		.limit = broker_limit_profiler,

@@ -69,6 +69,13 @@ int opener_cgroup(uint32_t tid)
 	return opener_open_proc(tid, "cgroup", O_RDONLY);
 }
 
+int opener_kills(void)
+{
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int opener_resident(uint32_t pid)
 {
 	return opener_open_proc(pid, "statm", O_RDONLY);

@@ -21,6 +21,8 @@ int opener_maps(uint32_t pid, bool copy);
 int opener_cgroup(uint32_t tid);
 /* /proc/PID/statm, which anybody may read. */
 int opener_resident(uint32_t pid);
+/* /proc/vmstat, which counts them. */
+int opener_kills(void);
 
 /*
  * The file of a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the

@@ -53,6 +53,7 @@ static const struct {
 	[MESSAGE_ASK_PERF_MAP] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_MEMORY] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_RESIDENT] = {BODY(ask_pid), 0, 0},
+	[MESSAGE_ASK_KILLS] = {HEADER, 0, 0},
 	[MESSAGE_ASK_DEBUG_FILE] = {BODY(ask_debug_file), 0, 0},
 	[MESSAGE_ASK_SPLIT_FILE] = {BODY(ask_split_file), 0, 0},
 	[MESSAGE_ASK_RECORDED_FILE] = {BODY(ask_recorded_file), 0, 0},

@@ -76,6 +76,7 @@ enum message_type {
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_MEMORY,   /* of a process that has a runtime's library mapped */
 	MESSAGE_ASK_RESIDENT, /* how much of a process is in memory; fd: its statm */
+	MESSAGE_ASK_KILLS,    /* for want of memory; fd: vmstat */
 	MESSAGE_ASK_CONTEXT,  /* what a process says of itself; fd: a struct context_file, and it */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
