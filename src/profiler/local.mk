@@ -15,6 +15,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/goroutines.c \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
+	src/profiler/kills.c src/profiler/kills.h \
 	src/profiler/known-frames.c src/profiler/known-frames.h \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/lock-places.c src/profiler/lock-places.h \

@@ -161,6 +161,13 @@ int outside_open_resident(struct outside *o, uint32_t pid)
 	return open_of_pid(o, MESSAGE_ASK_RESIDENT, pid);
 }
 
+int outside_open_kills(struct outside *o)
+{
+	struct message m = {.type = MESSAGE_ASK_KILLS};
+
+	return ask_descriptor(o->ask, &m);
+}
+
 int outside_open_maps(struct outside *o, uint32_t pid)
 {
 	return open_maps(o, pid);

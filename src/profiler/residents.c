@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/kills.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/residents.h"
 #include "util/cleanup.h"
@@ -32,6 +33,7 @@ struct residents {
 	struct attribution *a;
 	uint64_t read_ns; /* CLOCK_MONOTONIC */
 	uint32_t n, n_opened;
+	struct kill_counter kills;
 	struct resident items[RESIDENTS_MAX];
 };
 
@@ -47,6 +49,7 @@ int residents_new(struct residents **ret, struct attribution *a)
 	if (!*ret)
 		return -ENOMEM;
 	(*ret)->a = a;
+	(*ret)->kills.fd = -EBADF;
 	return 0;
 }
 
@@ -54,6 +57,8 @@ struct residents *residents_free(struct residents *r)
 {
 	for (uint32_t i = 0; r && i < r->n; i++)
 		(void)close(r->items[i].fd);
+	if (r)
+		kills_close(&r->kills);
 	free(r);
 	return NULL;
 }
@@ -112,6 +117,7 @@ void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
 		if (!tell(r, item, bytes, now_unix_ns) || bytes == 0)
 			drop(r, item);
 	}
+	kills_read(&r->kills, &r->a->outside, &r->a->profile, now_unix_ns);
 }
 
 static bool has(const struct residents *r, const struct host_process *p)

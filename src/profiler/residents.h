@@ -3,7 +3,7 @@
 /*
  * How much of the sampled processes is in memory, in captures of where memory grows: the largest
  * RESIDENTS_MAX are looked at each second, and what has changed becomes a profile_resident of the
- * window. The numbers are the kernel's, from statm.
+ * window. The numbers are the kernel's, from statm. With them come the kills for want of memory.
  */
 #include <stdbool.h>
 #include <stdint.h>
