@@ -372,6 +372,19 @@ static int put_memory(FILE *out, const struct profile *p)
 	return r;
 }
 
+/* [microseconds since the start, processes killed since the look before]. */
+static void put_kills(FILE *out, const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->kills.n; i++) {
+		const struct profile_kills *k = &p->kills.items[i];
+
+		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : ",\n\"kills\":[",
+			(k->time_unix_ns - p->start_unix_ns) / 1000, k->n);
+	}
+	if (p->kills.n)
+		fputc(']', out);
+}
+
 int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 		  const struct render_info *info, bool before)
 {
@@ -398,6 +411,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 			r = put_locks(out, all);
 		if (r == 0)
 			r = put_memory(out, p);
+		put_kills(out, p);
 		fputs("}", out);
 	}
 	calltree_deinit(&t);

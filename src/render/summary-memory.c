@@ -30,6 +30,27 @@ static void put_resident(const struct summary_page *pg, const struct resident_su
 		summary_off(pg, SUMMARY_DIM));
 }
 
+/* "at 2.0 s, 3 at 7.0 s" */
+static void put_kills(const struct summary_page *pg)
+{
+	const struct profile *p = pg->p;
+	char count[32], times[256] = "processes killed on this host";
+	uint64_t all = 0;
+	size_t at = strlen(times);
+
+	for (uint32_t i = 0; i < p->kills.n; i++) {
+		const struct profile_kills *k = &p->kills.items[i];
+		double s = (double)(k->time_unix_ns - p->start_unix_ns) / 1e9;
+
+		all += k->n;
+		if (at < sizeof(times))
+			at += (size_t)snprintf(times + at, sizeof(times) - at, "%s %.1f s",
+					       i ? "," : ", seen at", s);
+	}
+	if (all)
+		summary_put_fact(pg, "\nOut of memory", summary_format_count(count, all), times);
+}
+
 int summary_put_memory(const struct summary_page *pg)
 {
 	struct resident_sums s;
@@ -42,6 +63,8 @@ int summary_put_memory(const struct summary_page *pg)
 		put_resident(pg, &s.items[i]);
 	if (r == 0)
 		summary_put_more(pg, s.n, N_RESIDENTS);
+	if (r == 0)
+		put_kills(pg);
 	residents_free_sums(&s);
 	return r;
 }

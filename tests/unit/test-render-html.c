@@ -250,7 +250,11 @@ static void make_memory(struct profile *p)
 	} points[] = {{1, 1000, 150},	     {0, 0, 100},    {0, 2000, 300},
 		      {0, 4000, UINT64_MAX}, {0, 5000, 200}, {0, 7000, 0}};
 
+	struct profile_kills k = {.n = 2};
+
 	synthetic_random(p, 3, 1000);
+	k.time_unix_ns = p->start_unix_ns + UINT64_C(6500000000);
+	CHECK(profile_add_kills(p, &k));
 	for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		struct profile_resident r = {
 			.time_unix_ns = p->start_unix_ns + points[i].ms * UINT64_C(1000000),
@@ -275,6 +279,7 @@ static void test_memory(void)
 	CHECK(strstr(one, ",314572800,[[0,104857600],[2000000,314572800],[4000000,null],"
 			  "[5000000,209715200],[7000000,0"));
 	other = between(strstr(page, "\"memory\":[["), ",\n[", "}");
+	CHECK(strstr(page, "\"kills\":[[6500000,2]]"));
 	CHECK(strstr(other, ",157286400,[[1000000,157286400]]]"));
 	profile_deinit(&p);
 }

@@ -634,7 +634,7 @@ captures.forEach((c, i) => {
 	else if (comparing)
 		byId('time').append(make('p', `${['after', 'before'][i]}: no heat map, its samples have no times`, 'muted'));
 });
-if (heatMaps.length && residents.length)
+if (heatMaps.length && residents.length + kills.length)
 	heatMaps[0].below = page.memory = new MemoryLines(heatMaps[0]);
 showHeader();
 fillFilters();

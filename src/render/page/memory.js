@@ -11,6 +11,9 @@ const memoryColours = [['#2563eb', '#7aa7ff'], ['#c2410c', '#ff9d66'], ['#15803d
 // [name, pid, most, [[microseconds, bytes], ...]] of each process; bytes null: not known from then on.
 const residents = comparing ? [] : inFile[0].memory || [];
 
+// [microseconds, processes that the kernel killed for want of memory since the look before]
+const kills = comparing ? [] : inFile[0].kills || [];
+
 // null: not known. 0: it has ended.
 function residentAt([, , , points], us) {
 	const after = points.findIndex(([time]) => time > us);
@@ -23,7 +26,7 @@ class MemoryLines {
 	constructor(heat) {
 		this.heat = heat;
 		this.shown = residents.slice(0, MEMORY_LINES);
-		this.most = this.shown[0][2] || 1;
+		this.most = this.shown.length && this.shown[0][2] || 1;
 		this.box = make('div', undefined, 'memory');
 		this.canvas = make('canvas');
 		this.canvas.id = 'memory';
@@ -60,8 +63,19 @@ class MemoryLines {
 		pen.fillRect(0, MEMORY_HEIGHT - 1, this.x(this.heat.length), 1);
 		for (let i = this.shown.length - 1; i >= 0; i--)
 			this.drawLine(i);
+		this.drawKills();
 		this.drawRange();
 		this.showWords();
+	}
+	drawKills() {
+		const {pen} = this;
+
+		pen.fillStyle = this.killColour;
+		for (const [time] of kills)
+			pen.fillRect(this.x(time) - 1, 0, 2, MEMORY_HEIGHT);
+	}
+	get killColour() {
+		return isDark() ? '#ff5c5c' : '#d00000';
 	}
 	drawLine(i) {
 		const {pen} = this;
@@ -107,8 +121,15 @@ class MemoryLines {
 		});
 		const words = `Resident memory of the largest processes, looked at each second; the top is ${bytes(this.most)}. The most of each: `;
 
-		this.words.replaceChildren(make('span', words, 'muted'), ...items, more > 0 ? make('span', `and ${count(more)} more`, 'muted') : '');
+		this.words.replaceChildren(this.killWords(), make('span', words, 'muted'), ...items, more > 0 ? make('span', `and ${count(more)} more`, 'muted') : '');
 		this.canvas.setAttribute('aria-label', this.words.textContent);
+	}
+	killWords() {
+		const all = kills.reduce((sum, [, n]) => sum + n, 0);
+		const words = make('b', all ? `${count(all)} ${all === 1 ? 'process was' : 'processes were'} killed for want of memory on this host, seen at ${kills.map(([time]) => (time / 1e6).toFixed(1) + ' s').join(', ')}. ` : '');
+
+		words.style.color = this.killColour;
+		return words;
 	}
 	showTip(e) {
 		const us = (e.offsetX / this.heat.cellWidth) * this.heat.column;
