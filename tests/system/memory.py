@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import cgroup_dirs
 import rig
 from sink import Sink
 
@@ -94,10 +95,14 @@ def beside_time(directory):
     rig.check(re.search(r"^  memory_growth +[\d,]+ ", out, re.M) and "  cpu-clock " in out, "two types in one capture")
 
 
+def captures_of(name):
+    with open(name, encoding="utf-8") as f:
+        return json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+
+
 def memory_of(name):
     """{pid: [(ns, bytes)]} of the page's lines."""
-    with open(name, encoding="utf-8") as f:
-        captures = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+    captures = captures_of(name)
     rig.check(not any("memory" in c for c in captures[1:]), "only the first of several types has the lines")
     start = captures[0]["meta"]["startMs"]
     return {pid: [(start * 10**6 + us * 1000, size) for us, size in points]
@@ -123,6 +128,31 @@ def curve():
     rig.check(most, "the summary has a line of it")
     highest, last = max(size or 0 for _, size in points) / MIB, [size for _, size in points if size][-1] / MIB
     rig.check(abs(float(most[3]) - highest) < 0.6 and abs(float(most[2]) - last) < 0.6, f"{most[0]}: {last} and {highest}")
+
+
+def n_killed():
+    with open("/proc/vmstat", encoding="utf-8") as f:
+        return int(re.search(r"^oom_kill (\d+)$", f.read(), re.M)[1])
+
+
+def killed():
+    """A control group that is too small for its process."""
+    limit = cgroup_dirs.MemoryLimit(f"perfwalk-{NAME}", 64 * MIB)
+    if limit.missing:
+        rig.leave_out(limit.missing)
+        return
+    before, page = n_killed(), rig.path("killed.html")
+    script = (f"sleep 1; (echo 0 > {limit.path}/cgroup.procs; exec {sys.executable} -c '[0] * (30 << 20)'); "
+              "echo ended $?; date +%s%N; sleep 1.5")
+    out = record("-e", "cpu-clock", "--memory", "-o", page, "--", "sh", "-c", script)
+    rig.check("ended 137" in out, "it was killed")
+    rig.check(limit.killed() in (None, 1), "by the kernel, in its control group")
+    limit.remove()
+    n, data = n_killed() - before, captures_of(page)[0]
+    rig.check(sum(k for _, k in data["kills"]) == n >= 1, f"killed: {data['kills']}, {n} by the kernel's own account")
+    at = (int(re.search(r"^\d{19}$", out, re.M)[0]) / 1e6 - data["meta"]["startMs"]) * 1e3
+    rig.check(any(at - 1e6 < us < at + 2e6 for us, _ in data["kills"]), f"the one at {at} us is told of in time")
+    rig.check(re.search(rf"^Out of memory +{n} +processes killed on this host, seen at ", out, re.M), "the summary says so")
 
 
 def no_curve():
@@ -190,6 +220,7 @@ def main():
     beside_time(directory)
     curve()
     no_curve()
+    killed()
     daemon(directory)
 
 
