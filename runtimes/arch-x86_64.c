@@ -310,7 +310,7 @@ int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value)
 	return (int64_t)(value - (bytes + align - 1) / align * align);
 }
 
-uint64_t arch_thread_of_list(uint64_t robust_list)
+uint64_t arch_thread_of_list(uint64_t robust_list, uint32_t bytes)
 {
 	return robust_list - 0x2e0;
 }

@@ -53,8 +53,9 @@ enum arch_thread_relocation arch_thread_relocation(uint32_t type);
 bool arch_is_thread_offset(int64_t offset);
 /* That of a variable of the program itself, at value of its block. */
 int64_t arch_program_offset(uint64_t bytes, uint64_t align, uint64_t value);
-/* Where the thread pointer is of the glibc thread with that list of robust locks; 0: not known. */
-uint64_t arch_thread_of_list(uint64_t robust_list);
+/* The thread pointer of the glibc thread with that list of robust locks, whose struct has so many
+ * bytes (0: not known); 0: not known. */
+uint64_t arch_thread_of_list(uint64_t robust_list, uint32_t bytes);
 /* Behind the thread pointer: the address of the vector of blocks. */
 extern const uint64_t arch_thread_vector;
 /* Bytes in the struct of a thread of musl, which begins with its own address. */

@@ -132,10 +132,20 @@ uint64_t thread_variable_address(struct memory *m, const struct thread_variable 
 	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
 }
 
-uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid)
+/* What glibc tells debuggers (nptl_db). */
+uint32_t thread_struct_bytes(const struct image *image)
+{
+	uint64_t at = image_symbol(image, "_thread_db_sizeof_pthread");
+	uint32_t bytes;
+
+	return at && memory_read(image->memory, at, &bytes, sizeof(bytes)) ? bytes : 0;
+}
+
+uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
+			   uint32_t glibc_bytes)
 {
 	enum { NUMBER = 16 }; /* in front of the list: one read, for each sample */
-	uint64_t thread = robust_list > NUMBER ? arch_thread_of_list(robust_list) : 0;
+	uint64_t thread = robust_list > NUMBER ? arch_thread_of_list(robust_list, glibc_bytes) : 0;
 	uint32_t number;
 
 	return thread && memory_read(m, robust_list - NUMBER, &number, sizeof(number)) &&

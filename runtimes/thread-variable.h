@@ -9,8 +9,9 @@
 struct thread_variable {
 	uint64_t module; /* 0: at offset from the thread pointer */
 	int64_t offset;
-	uint64_t
-		musl_thread; /* the struct of one of musl's threads (musl.h); 0: they are glibc's */
+	uint32_t glibc_bytes; /* of glibc's struct of a thread; 0: not known */
+	/* The struct of one of musl's threads (musl.h); 0: they are glibc's. */
+	uint64_t musl_thread;
 };
 
 /* 1: *ret is where; 0: the image has no such variable; -EAGAIN: the loader is not that far. */
@@ -21,8 +22,11 @@ struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align
 uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
 				 uint64_t thread);
 
+/* The bytes of glibc's struct of a thread, if that is its image; 0: it is not. */
+uint32_t thread_struct_bytes(const struct image *image);
 /*
  * The thread pointer of the thread of that number in its own pid namespace, from the address of its
- * list of robust locks; 0: that is not where glibc has it.
+ * list of robust locks, and glibc_bytes; 0: that is not where glibc has it.
  */
-uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid);
+uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
+			   uint32_t glibc_bytes);

@@ -196,8 +196,10 @@ struct client_threads {
 	uint64_t context_module;
 	int64_t context_offset;
 	uint64_t context_musl_thread;
+	uint32_t context_glibc_bytes;
 	uint32_t has_context;
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
+	uint32_t reserved;
 };
 
 struct message {

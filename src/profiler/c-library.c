@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "runtimes/musl.h"
+#include "runtimes/thread-variable.h"
 #include "src/host/host.h"
 #include "src/profiler/c-library.h"
 #include "util/cleanup.h"
@@ -27,15 +28,27 @@ static bool is_glibc(const char *path)
 	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 
-static bool has_glibc(const struct host_process *p)
+/* Its code. */
+static const struct host_mapping *find_glibc(const struct host_process *p)
 {
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		const struct host_mapping *m = &p->mappings[i];
 
 		if (m->kind == HOST_MAPPING_FILE && is_glibc(m->file->path))
-			return true;
+			return m;
 	}
-	return false;
+	return NULL;
+}
+
+uint32_t c_library_glibc_bytes(const struct host_process *p, struct memory *memory)
+{
+	const struct host_mapping *m = find_glibc(p);
+	struct image image;
+
+	return m && m->start >= m->file_offset &&
+			       image_open(&image, memory, m->start - m->file_offset)
+		       ? thread_struct_bytes(&image)
+		       : 0;
 }
 
 /* "START-END rw-p ...": to be written, and shared with nobody. */
@@ -73,7 +86,7 @@ uint64_t c_library_musl_thread(const struct host_process *p, FILE *maps,
 	size_t size = 0;
 	ssize_t n;
 
-	if (!chunk || has_glibc(p))
+	if (!chunk || find_glibc(p))
 		return 0;
 	m.reads_left = MAX_READS;
 	m.bytes_left = MAX_BYTES;

@@ -88,20 +88,20 @@ static int find_in_file(struct looking *l, const struct host_file_key *key, uint
 	return r;
 }
 
-/* 0: they are not musl's. */
-static uint64_t find_musl_thread(struct looking *l, const struct host_process *p, FILE *maps,
-				 const struct host_file_key *key)
+/* What it takes to find the threads. */
+static void look_at_library(struct looking *l, const struct host_process *p, FILE *maps,
+			    const struct host_file_key *key, struct thread_variable *ret)
 {
-	const struct memory memory = {.read = read_memory, .ctx = l};
-	uint64_t found;
+	struct memory memory = {
+		.read = read_memory, .ctx = l, .reads_left = MAX_READS, .bytes_left = MAX_BYTES};
 
 	rewind(maps);
 	begin_reading(l, key);
-	found = c_library_musl_thread(p, maps, &memory);
+	ret->musl_thread = c_library_musl_thread(p, maps, &memory);
+	ret->glibc_bytes = c_library_glibc_bytes(p, &memory);
 	readable_deinit(&l->readable);
-	if (found)
+	if (ret->musl_thread)
 		log_debug("process %u: its threads are musl's", p->pid);
-	return found;
 }
 
 /* In its file, which the walk has opened by then, what is not in its memory. */
@@ -173,7 +173,7 @@ static bool find_variable(struct attribution *a, struct host_process *p,
 	bool found = maps && find_in_maps(&l, p, maps, ret, ret_key);
 
 	if (found)
-		ret->musl_thread = find_musl_thread(&l, p, maps, ret_key);
+		look_at_library(&l, p, maps, ret_key, ret);
 	if (maps)
 		(void)fclose(maps);
 	else

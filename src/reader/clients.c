@@ -122,6 +122,7 @@ static struct thread_variable variable_of(const struct client_threads *t)
 	return (struct thread_variable){
 		.module = t->context_module,
 		.offset = t->context_offset,
+		.glibc_bytes = t->context_glibc_bytes,
 		.musl_thread = t->context_musl_thread,
 	};
 }
@@ -336,7 +337,7 @@ static uint64_t pointer_of(struct reader_client *client, uint32_t own_tid, uint6
 
 	return client->musl
 		       ? musl_threads_pointer(client->musl, &ring, own_tid, clock_monotonic_ns())
-		       : thread_pointer_of(m, robust_list, own_tid);
+		       : thread_pointer_of(m, robust_list, own_tid, client->context.glibc_bytes);
 }
 
 /* The thread stands still. Whether it really does shows when all is read again. */
@@ -366,8 +367,9 @@ static void read_labels(struct reader_client *client, uint32_t own_tid, uint64_t
 			   .ctx = client,
 			   .reads_left = GO_LABELS_MAX_READS,
 			   .bytes_left = MAX_LABEL_BYTES};
-	const struct go_sample s = {own_tid, goroutine,
-				    thread_pointer_of(&m, robust_list, own_tid)};
+	const struct go_sample s = {
+		own_tid, goroutine,
+		thread_pointer_of(&m, robust_list, own_tid, client->context.glibc_bytes)};
 
 	ret->type = FRAME_RECORD_LABELS;
 	ret->n = go_threads_read(client->goroutines, &m, &s, ret->bytes);

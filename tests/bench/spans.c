@@ -44,7 +44,7 @@ static bool read_context(void)
 	struct memory m = budget();
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES], again[THREAD_CONTEXT_HEAD_BYTES];
 	struct thread_variable v = {0};
-	uint64_t pointer = thread_pointer_of(&m, list, own_tid), at, address;
+	uint64_t pointer = thread_pointer_of(&m, list, own_tid, 0), at, address;
 
 	v.offset = (int64_t)((uintptr_t)&variable - pointer);
 	at = pointer ? thread_variable_address(&m, &v, pointer) : 0;

@@ -88,12 +88,34 @@ static void *check_variable(void *arg)
 	size_t size;
 
 	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
-	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid());
+	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid(), 0);
 	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
 	CHECK_INT(thread_variable_address(&m, v, thread), ==, (uintptr_t)&test_thread_variable);
 	/* Another's number is not believed. */
-	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1), ==, 0);
+	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1, 0), ==, 0);
 	return NULL;
+}
+
+static int on_library(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	if (!strstr(info->dlpi_name, "/libc.so.6"))
+		return 0;
+	*(uint64_t *)ret = info->dlpi_addr;
+	return 1;
+}
+
+/* The list of robust locks is in it, and so is all that follows that. */
+static void test_struct(void)
+{
+	struct memory m = own_memory();
+	struct image image;
+	uint64_t base = 0;
+
+	if (!dl_iterate_phdr(on_library, &base))
+		return;
+	CHECK(image_open(&image, &m, base));
+	CHECK_INT(thread_struct_bytes(&image), >, 0x2e0);
+	CHECK_INT(thread_struct_bytes(&image), <, 8192);
 }
 
 static void test_the_variable(void)
@@ -119,6 +141,7 @@ int main(void)
 	RUN(test_records);
 	RUN(test_attributes);
 #ifdef __x86_64__
+	RUN(test_struct);
 	RUN(test_the_variable);
 #else
 	SKIP("thread pointers are not known here");
