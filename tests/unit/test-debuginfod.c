@@ -332,7 +332,7 @@ static void test_too_large(void)
 
 /* ---- Servers that fail ---- */
 
-/* A failure is one of the server: it is not asked again for a while, and the file may still come. */
+/* The server failed: it is not asked again for a while, and the file may still come. */
 static void check_failure(const char *hex, int n_requests)
 {
 	open_client(16 * MIB, one.url, NULL);
