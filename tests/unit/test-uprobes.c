@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,6 +126,7 @@ static pid_t start_elsewhere(void)
 	pid = fork();
 	CHECK_INT(pid, >=, 0);
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a check may fail */
 		(void)close(pipes[0]);
 		if ((chroot(dir) < 0 && (unshare(CLONE_NEWUSER) < 0 || chroot(dir) < 0)) ||
 		    write(pipes[1], "r", 1) != 1)
