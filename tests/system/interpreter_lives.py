@@ -4,6 +4,7 @@
 their file is replaced on disk, it is stripped, or in a mount and pid namespace of its own. Each has its names still."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -30,20 +31,34 @@ for _ in range(4):
         run(60)
 run(60)
 """
+# When it is told to: by then it has been recorded.
 EXECUTES = WORK.format(what="first") + """
-run(0.4)
-os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[2:])
+import signal
+signal.signal(signal.SIGUSR1, lambda *_: os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[2:]))
+run(600)
 """
 FOREVER = "run(600)\n"
 JAVASCRIPT = "function chain_node() { let s = 0; for (let i = 0; i < 20000; i++) s += i % 7; return s; } for (;;) chain_node();"
 
 
-def names(what, seconds, command, want, **options):
-    """Records a program until it has had so much CPU time, whatever it is by then: each of these functions is there."""
+def names(what, command, want, executes=False, **options):
+    """Records half a second of a program's CPU time, and as much of the one that it executes: each of these functions
+    is there."""
     p = rig.start(command, **options)
     rig.wait_for(f"{what}: it runs", lambda: rig.cpu_seconds(p.pid) > 0.1)
     folded = rig.path("lives.folded")
-    r = rig.record("-p", p.pid, "-F", "199", "-o", folded, until=lambda: rig.cpu_seconds(p.pid) > seconds)
+    ends = []  # of each life, in CPU time
+
+    def has_lived():
+        now = rig.cpu_seconds(p.pid)
+        if not ends:
+            ends.append(now + 0.5)
+        elif len(ends) == 1 and executes and now > ends[0]:
+            p.send_signal(signal.SIGUSR1)
+            ends.append(now + 0.5)
+        return now > ends[-1] and len(ends) == 1 + executes
+
+    r = rig.record("-p", p.pid, "-F", "199", "-o", folded, until=has_lived)
     rig.end(p)
     rig.check(r.status == 0, f"{what}: recorded" + ("" if r.status == 0 else r.text()))
     stacks = rig.read_folded(folded)
@@ -104,7 +119,7 @@ def check_stripped(python, env):
     for path in [program, *libraries]:
         os.chmod(path, 0o755)
         subprocess.run(["strip", "--strip-all", path], check=True)
-    names("stripped", 0.7, [program, "-c", WORK.format(what="stripped") + FOREVER], want=["chain_stripped"],
+    names("stripped", [program, "-c", WORK.format(what="stripped") + FOREVER], want=["chain_stripped"],
           env=dict(env, LD_LIBRARY_PATH=os.path.dirname(program)))
 
 
@@ -128,10 +143,10 @@ def main():
     # The distribution's may be at the same addresses in each process.
     for other in sorted({python, os.path.realpath("/usr/bin/python3")}):
         if os.access(other, os.X_OK):
-            names(f"{other} executes itself", 0.9, [other, "-c", EXECUTES, other, "-c", WORK.format(what="second") + FOREVER],
-                  want=["chain_first", "chain_second"])
-    names("executes Node.js", 0.9, [python, "-c", EXECUTES, os.path.realpath(shutil.which("node")), "-e", JAVASCRIPT],
-          want=["chain_first", "chain_node"])
+            names(f"{other} executes itself", [other, "-c", EXECUTES, other, "-c", WORK.format(what="second") + FOREVER],
+                  want=["chain_first", "chain_second"], executes=True)
+    names("executes Node.js", [python, "-c", EXECUTES, os.path.realpath(shutil.which("node")), "-e", JAVASCRIPT],
+          want=["chain_first", "chain_node"], executes=True)
     check_replaced(python, env)
     check_stripped(python, env)
     check_apart(python, env)
