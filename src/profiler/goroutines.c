@@ -21,15 +21,11 @@
 /* Of all files of a process the program's has the lowest address, or is its only one. */
 static struct host_mapping *find_program(const struct host_process *p)
 {
-	struct host_mapping *found = NULL;
-
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		struct host_mapping *m = &p->mappings[i];
-
-		if (m->kind == HOST_MAPPING_FILE && (!found || m->start < found->start))
-			found = m;
+		if (p->mappings[i].kind == HOST_MAPPING_FILE)
+			return &p->mappings[i];
 	}
-	return found;
+	return NULL;
 }
 
 /* Once a file: the walk has opened it by then. */
