@@ -3,6 +3,7 @@
 /* Clocks, in nanoseconds. Timers and record times use the monotonic clock; only output uses wall
  * time. */
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define NSEC_PER_SEC  UINT64_C(1000000000)
@@ -25,4 +26,16 @@ static inline uint64_t clock_monotonic_ns(void)
 static inline uint64_t clock_realtime_ns(void)
 {
 	return clock_get_ns(CLOCK_REALTIME);
+}
+
+/* CPU time of all threads of a process since its start, also of those that ended; 0: there is none
+ * of that pid. */
+static inline uint64_t clock_process_ns(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t id;
+
+	if (clock_getcpuclockid(pid, &id) != 0 || clock_gettime(id, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }

@@ -116,10 +116,19 @@ static void apply(struct broker *b, uint32_t reduced)
 		broker_limit_stacks(b);
 }
 
-static void begin_window(struct broker *b, uint64_t now)
+static void begin_window(struct broker *b, uint64_t now, uint64_t cpu_ns)
 {
 	b->budget.at_ns = now;
-	b->budget.cpu_ns = broker_cpu_ns(b);
+	b->budget.cpu_ns = cpu_ns;
+}
+
+/* Of the whole host. */
+static uint32_t share_ppm(uint64_t cpu_ns, uint64_t passed_ns)
+{
+	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	double share = (double)cpu_ns / (double)passed_ns / (n_cpus > 0 ? (double)n_cpus : 1);
+
+	return share < 1 ? (uint32_t)(share * 1e6) : NO_LIMIT;
 }
 
 bool broker_look_at_budget(struct broker *b)
@@ -129,20 +138,16 @@ bool broker_look_at_budget(struct broker *b)
 	uint64_t window =
 		b->options.interval_ns < MAX_WINDOW_NS ? b->options.interval_ns : MAX_WINDOW_NS;
 	uint32_t before = u->reduced;
-	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	double share;
 
 	if (!broker_is_sampling(b) || !u->at_ns) {
-		begin_window(b, now);
+		begin_window(b, now, broker_cpu_ns(b));
 		return false;
 	}
 	if (passed + BROKER_LOOK_NS / 2 < window)
 		return false;
 	cpu = broker_cpu_ns(b);
-	share = cpu > u->cpu_ns ? (double)(cpu - u->cpu_ns) / (double)passed : 0;
-	share /= n_cpus > 0 ? (double)n_cpus : 1;
-	u->used_ppm = share < 1 ? (uint32_t)(share * 1e6) : NO_LIMIT;
-	begin_window(b, now);
+	u->used_ppm = cpu > u->cpu_ns ? share_ppm(cpu - u->cpu_ns, passed) : 0;
+	begin_window(b, now, cpu);
 	apply(b, first_steps(b, governor_decide(&u->governor, u->used_ppm,
 						b->options.config->cpu_ppm, count_steps(b))));
 	return ((before ^ u->reduced) & REDUCED_RATE_BITS) != 0;

@@ -4,24 +4,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "src/broker/effort.h"
 #include "src/process/status-page.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-
-/* CPU time of a process; 0: not available. */
-static uint64_t cpu_time(pid_t pid)
-{
-	struct timespec t;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
 
 /* Whether it waits for something of its own accord, as for a disk that does not answer. One that
  * was stopped, or gets no CPU, does not. */
@@ -48,7 +36,7 @@ uint64_t effort_measure(struct effort *e, pid_t pid, const struct status_page *s
 
 	if (!(job & 1))
 		return 0;
-	cpu = cpu_time(pid);
+	cpu = clock_process_ns(pid);
 	if (job != e->job) {
 		*e = (struct effort){
 			.watch_ns = e->watch_ns, .job = job, .seen_ns = now, .cpu_ns = cpu};

@@ -10,62 +10,53 @@
 #include "src/process/status-page.h"
 #include "util/clock.h"
 
-/* CPU time since its start, and resident memory. false: it is gone. */
-static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+static uint64_t cpu_ns_of(pid_t pid)
+{
+	return pid > 0 ? clock_process_ns(pid) : 0;
+}
+
+static uint64_t rss_bytes_of(pid_t pid)
 {
 	unsigned long long size, resident;
-	clockid_t clock;
 	char path[32];
 	FILE *f;
 	int n;
 
-	if (clock_getcpuclockid(pid, &clock) != 0)
-		return false;
 	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	f = fopen(path, "re");
+	f = pid > 0 ? fopen(path, "re") : NULL;
 	if (!f)
-		return false;
+		return 0;
 	n = fscanf(f, "%llu %llu", &size, &resident);
 	(void)fclose(f);
-	if (n != 2)
-		return false;
-	*ret_cpu_ns = clock_get_ns(clock);
-	*ret_rss_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
-	return true;
+	return n == 2 ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static void add_load(pid_t pid, uint64_t *cpu_ns, uint64_t *rss_bytes)
+static uint64_t sum_of_all(const struct broker *b, uint64_t (*of)(pid_t pid))
 {
-	uint64_t cpu, rss;
+	uint64_t sum = of(getpid()) + of(opener_helper_pid(supervisor_opener(b->supervisor)));
+	struct peer_id who;
 
-	if (pid <= 0 || !read_load(pid, &cpu, &rss))
-		return;
-	*cpu_ns += cpu;
-	*rss_bytes += rss;
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
+		sum += of(supervisor_pid(b->supervisor, who));
+	return sum;
 }
 
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
-	struct peer_id who;
-
-	*ret_cpu_ns = *ret_rss_bytes = 0;
-	add_load(getpid(), ret_cpu_ns, ret_rss_bytes);
-	add_load(opener_helper_pid(supervisor_opener(b->supervisor)), ret_cpu_ns, ret_rss_bytes);
-	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
-		add_load(supervisor_pid(b->supervisor, who), ret_cpu_ns, ret_rss_bytes);
+	*ret_cpu_ns = sum_of_all(b, cpu_ns_of);
+	*ret_rss_bytes = sum_of_all(b, rss_bytes_of);
 }
 
 /* The children that were reaped are in the times of those. */
 uint64_t broker_cpu_ns(const struct broker *b)
 {
-	uint64_t sum = 0, cpu_ns, rss_bytes;
+	uint64_t sum = sum_of_all(b, cpu_ns_of);
 	struct rusage dead;
 
 	if (getrusage(RUSAGE_CHILDREN, &dead) == 0)
-		sum = (uint64_t)(dead.ru_utime.tv_sec + dead.ru_stime.tv_sec) * NSEC_PER_SEC +
-		      (uint64_t)(dead.ru_utime.tv_usec + dead.ru_stime.tv_usec) * NSEC_PER_USEC;
-	broker_load(b, &cpu_ns, &rss_bytes);
-	return sum + cpu_ns;
+		sum += (uint64_t)(dead.ru_utime.tv_sec + dead.ru_stime.tv_sec) * NSEC_PER_SEC +
+		       (uint64_t)(dead.ru_utime.tv_usec + dead.ru_stime.tv_usec) * NSEC_PER_USEC;
+	return sum;
 }
 
 void broker_counts(const struct broker *b, struct status_counts *ret)
@@ -95,8 +86,8 @@ static struct statistics_process *add_process(struct statistics *s, const char *
 	(void)snprintf(p->name, sizeof(p->name), "%s", name);
 	p->kind = (uint8_t)kind;
 	p->pid = (uint32_t)pid;
-	if (pid)
-		(void)read_load(pid, &p->cpu_ns, &p->rss_bytes);
+	p->cpu_ns = cpu_ns_of(pid);
+	p->rss_bytes = rss_bytes_of(pid);
 	return p;
 }
 
@@ -133,7 +124,8 @@ static void add_readers(const struct supervisor *s, struct statistics *ret)
 			p->sandbox = supervisor_status(s, who)->sandbox;
 			p->ready = supervisor_status(s, who)->ready;
 		} else {
-			add_load(pid, &p->cpu_ns, &p->rss_bytes);
+			p->cpu_ns += cpu_ns_of(pid);
+			p->rss_bytes += rss_bytes_of(pid);
 		}
 		p->starts += (uint32_t)supervisor_starts(s, who);
 	}
