@@ -239,10 +239,14 @@ static void begin_reopening(struct broker *b, uint32_t leave)
 	supervisor_leave(b->supervisor, leave);
 }
 
-static void on_look(void *ctx)
+static void on_watched(void *ctx)
 {
 	struct broker *b = ctx;
+	uint64_t now = clock_monotonic_ns();
 
+	if (now - b->looked_ns < BROKER_LOOK_NS / 8 * 7)
+		return;
+	b->looked_ns = now;
 	broker_look_after_events(b);
 	broker_look_after_readers(b);
 	if (b->options.capture || b->options.screen)
@@ -291,6 +295,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 						 .debug_file = broker_debug_file,
 						 .may_read = broker_may_read,
 						 .gone = on_gone,
+						 .watched = on_watched,
 						 .left = on_left,
 						 .recording = options->input_path != NULL,
 						 .ctx = b};
@@ -337,8 +342,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
-	    (r = broker_add_turns(b)) < 0 ||
-	    (r = loop_add_timer(loop, BROKER_LOOK_NS, BROKER_LOOK_NS, on_look, b)) < 0)
+	    (r = broker_add_turns(b)) < 0)
 		return r;
 	listen_for_metrics(b);
 	(void)broker_open_debug_cache(b);

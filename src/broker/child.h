@@ -14,8 +14,9 @@
 #include "src/broker/peers.h"
 #include "util/clock.h"
 
-/* How often the supervisor looks at all of them. */
-#define CHILD_WATCH_NS (250 * NSEC_PER_MSEC)
+/* How often the supervisor looks at all of them: while one is at work, and else. */
+#define CHILD_WATCH_NS	    (250 * NSEC_PER_MSEC)
+#define CHILD_IDLE_WATCH_NS (500 * NSEC_PER_MSEC)
 
 struct child {
 	struct peer_id id;

@@ -70,6 +70,7 @@ struct broker {
 	char *metrics_listen;	 /* as in the config; NULL: none */
 	bool forget_exports;	 /* the exporter that leaves counts for other destinations */
 	int deadline_timer;
+	uint64_t looked_ns; /* after the events, the last time */
 	int result;
 	uint32_t written_outputs;
 	int32_t output_errors[BROKER_MAX_OUTPUTS];

@@ -514,9 +514,18 @@ void supervisor_reap(struct supervisor *s)
 	}
 }
 
-/* Starts what has waited long enough, kills what is stuck at one file. */
+/* Of a child that is to be started, is being killed, or is at work that may not last. */
+static bool needs_watching(const struct child *c)
+{
+	return c->pid ? c->took_too_long || (__atomic_load_n(&c->status->job, __ATOMIC_RELAXED) & 1)
+		      : c->start_at_ns != 0;
+}
+
+/* Starts what has waited long enough, kills what is stuck at one file. A wake-up costs more than
+ * the look itself: there are fewer while no child needs it. */
 static void on_watch(void *ctx)
 {
+	bool needed = false;
 	struct supervisor *s = ctx;
 	uint64_t now = clock_monotonic_ns();
 
@@ -528,7 +537,12 @@ static void on_watch(void *ctx)
 			start_or_later(s, c);
 		else if (c->pid)
 			watch(s, c, now);
+		needed |= needs_watching(c);
 	}
+	if (!needed)
+		loop_set_timer(s->loop, s->timer, CHILD_IDLE_WATCH_NS);
+	if (s->callbacks.watched)
+		s->callbacks.watched(s->callbacks.ctx);
 }
 
 const struct status_page *supervisor_status(const struct supervisor *s, struct peer_id who)

@@ -39,6 +39,8 @@ struct supervisor_callbacks {
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean,
 	 * unless nobody waits for it). */
 	void (*gone)(void *ctx, struct peer_id who, bool clean);
+	/* The children were looked at, as happens two to four times a second. NULL: the same. */
+	void (*watched)(void *ctx);
 	/* All kinds that supervisor_leave() named are gone. NULL: it is not called. */
 	void (*left)(void *ctx, uint32_t kinds);
 	/* A recording is read in the place of the host: files that it names may be asked for by
