@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtimes/thread-context.h"
 
-enum { VALID = 24, SIZE = 26 };
+enum { VALID = 24, SIZE = 26, MOST_BYTES = 256, PAGE = 4096 };
+
+/* Most records are whole with one read. It ends with the page, which may be the last of its memory.
+ */
+static uint32_t first_bytes(uint64_t address)
+{
+	uint64_t left = PAGE - address % PAGE;
+
+	if (left < THREAD_CONTEXT_HEAD_BYTES)
+		return THREAD_CONTEXT_HEAD_BYTES;
+	return left < MOST_BYTES ? (uint32_t)left : MOST_BYTES;
+}
 
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
-	uint16_t n;
+	uint32_t n, n_first = first_bytes(address);
+	uint16_t size;
 
-	if (!address || !memory_read(m, address, ret, THREAD_CONTEXT_HEAD_BYTES) || ret[VALID] != 1)
+	if (!address || !memory_read(m, address, ret, n_first) || ret[VALID] != 1)
 		return 0;
-	memcpy(&n, ret + SIZE, sizeof(n));
-	if (n > THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES)
-		n = THREAD_CONTEXT_MAX_BYTES - THREAD_CONTEXT_HEAD_BYTES;
-	if (n && !memory_read(m, address + THREAD_CONTEXT_HEAD_BYTES,
-			      ret + THREAD_CONTEXT_HEAD_BYTES, n))
+	memcpy(&size, ret + SIZE, sizeof(size));
+	n = THREAD_CONTEXT_HEAD_BYTES + (uint32_t)size;
+	if (n > THREAD_CONTEXT_MAX_BYTES)
+		n = THREAD_CONTEXT_MAX_BYTES;
+	if (n > n_first && !memory_read(m, address + n_first, ret + n_first, n - n_first))
 		return 0;
-	return THREAD_CONTEXT_HEAD_BYTES + (uint32_t)n;
+	return n;
 }
 
 static bool is_zero(const uint8_t *bytes, size_t n)

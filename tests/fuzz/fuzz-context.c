@@ -53,12 +53,22 @@ static bool read_record(void *ctx, uint64_t address, void *ret, size_t n)
 	return true;
 }
 
+/* A record lies in whole pages. */
+static bool read_padded(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	const struct record *r = ctx;
+	size_t left = address >= 2 && address - 2 < r->n ? r->n - (address - 2) : 0;
+
+	memset(ret, 0, n);
+	return left && read_record(ctx, address, ret, n < left ? n : left);
+}
+
 /* The record that begins the input. */
 static void touch_record(const uint8_t *bytes, size_t size)
 {
 	struct record r = {bytes, size};
 	struct memory m = {
-		.read = read_record, .ctx = &r, .reads_left = 8, .bytes_left = UINT32_MAX};
+		.read = read_padded, .ctx = &r, .reads_left = 8, .bytes_left = UINT32_MAX};
 	uint8_t copy[THREAD_CONTEXT_MAX_BYTES], *whole;
 	uint32_t at = 0, n = thread_context_read(&m, 2, copy);
 	struct thread_context_attribute a;

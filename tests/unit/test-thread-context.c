@@ -4,9 +4,12 @@
  * program, as the compiler says, and in no other way.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
@@ -22,6 +25,11 @@ static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 		return false;
 	memcpy(ret, (const void *)(uintptr_t)address, n);
 	return true;
+}
+
+static bool read_process(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	return pread(*(const int *)ctx, ret, n, (off_t)address) == (ssize_t)n;
 }
 
 static struct memory own_memory(void)
@@ -55,6 +63,35 @@ static void test_records(void)
 	CHECK_INT(read_record(65535, 1, bytes), ==, THREAD_CONTEXT_MAX_BYTES);
 	CHECK_INT(thread_context_read(&m, 0, bytes), ==, 0);
 	CHECK_INT(thread_context_read(&m, 8, bytes), ==, 0);
+}
+
+/* At the end of a page that nothing follows, nothing behind it is asked for. */
+static void test_last_page(void)
+{
+	enum { PAGE = 4096, N = 300 };
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES], *pages, *at;
+	struct memory m = {.reads_left = 2, .bytes_left = 4096, .read = read_process};
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	const uint16_t n = N;
+
+	m.ctx = &memory;
+	pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(memory >= 0 && pages != MAP_FAILED && munmap(pages + PAGE, PAGE) == 0);
+	at = pages + PAGE - THREAD_CONTEXT_HEAD_BYTES;
+	at[24] = 1;
+	CHECK_INT(thread_context_read(&m, (uintptr_t)at, bytes), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(m.reads_left, ==, 1);
+	/* One that is longer than what a read has takes another. */
+	at = pages + 64;
+	at[24] = 1;
+	memcpy(at + 26, &n, sizeof(n));
+	at[THREAD_CONTEXT_HEAD_BYTES + N - 1] = 77;
+	m.reads_left = 2;
+	CHECK_INT(thread_context_read(&m, (uintptr_t)at, bytes), ==, THREAD_CONTEXT_HEAD_BYTES + N);
+	CHECK_INT(bytes[THREAD_CONTEXT_HEAD_BYTES + N - 1], ==, 77);
+	CHECK_INT(m.reads_left, ==, 0);
+	(void)munmap(pages, PAGE);
+	(void)close(memory);
 }
 
 static void test_attributes(void)
@@ -139,6 +176,7 @@ static void test_the_variable(void)
 int main(void)
 {
 	RUN(test_records);
+	RUN(test_last_page);
 	RUN(test_attributes);
 #ifdef __x86_64__
 	RUN(test_struct);
