@@ -9,6 +9,8 @@
 enum {
 	MAX_RELOCATIONS = 1 << 17,
 	CHUNK = 128, /* read at a time */
+	NUMBER = 16, /* of a thread of glibc, in front of its list of robust locks */
+	NEAR_BYTES = 4096,
 };
 #define UNRESOLVED 4096 /* less is no address */
 
@@ -141,10 +143,29 @@ uint32_t thread_struct_bytes(const struct image *image)
 	return at && memory_read(image->memory, at, &bytes, sizeof(bytes)) ? bytes : 0;
 }
 
+bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
+			       uint64_t robust_list, uint32_t own_tid, uint64_t *ret_address,
+			       uint64_t *ret_value)
+{
+	uint64_t thread =
+		robust_list > NUMBER ? arch_thread_of_list(robust_list, v->glibc_bytes) : 0;
+	uint64_t number_at = robust_list - NUMBER, at = thread + (uint64_t)v->offset;
+	uint64_t start = at < number_at ? at : number_at;
+	uint64_t end = at < number_at ? number_at + sizeof(own_tid) : at + sizeof(*ret_value);
+	uint8_t bytes[NEAR_BYTES];
+
+	if (v->module || v->musl_thread || !thread || end - start > sizeof(bytes) ||
+	    !memory_read(m, start, bytes, end - start) ||
+	    memory_u32_of(bytes, (int32_t)(number_at - start)) != own_tid)
+		return false;
+	*ret_address = at;
+	*ret_value = memory_u64_of(bytes, (int32_t)(at - start));
+	return true;
+}
+
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
 			   uint32_t glibc_bytes)
 {
-	enum { NUMBER = 16 }; /* in front of the list: one read, for each sample */
 	uint64_t thread = robust_list > NUMBER ? arch_thread_of_list(robust_list, glibc_bytes) : 0;
 	uint32_t number;
 

@@ -30,3 +30,11 @@ uint32_t thread_struct_bytes(const struct image *image);
  */
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
 			   uint32_t glibc_bytes);
+/*
+ * The variable's address in that thread of glibc, and its value, if one read has these and the
+ * thread's number: in programs and libraries whose variables lie beside the thread's struct. false:
+ * they are not near each other, or the thread is another one.
+ */
+bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
+			       uint64_t robust_list, uint32_t own_tid, uint64_t *ret_address,
+			       uint64_t *ret_value);

@@ -120,15 +120,23 @@ static void *check_variable(void *arg)
 {
 	const struct thread_variable *v = arg;
 	struct memory m = own_memory();
-	uint64_t thread;
+	uint64_t thread, at = 0, value = 0;
 	void *list;
 	size_t size;
 
+	test_thread_variable = &list;
 	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
 	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid(), 0);
 	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
 	CHECK_INT(thread_variable_address(&m, v, thread), ==, (uintptr_t)&test_thread_variable);
+	m.reads_left = 1;
+	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), &at, &value));
+	CHECK_INT(at, ==, (uintptr_t)&test_thread_variable);
+	CHECK_INT(value, ==, (uintptr_t)&list);
+	m.reads_left = 10;
 	/* Another's number is not believed. */
+	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, &at,
+					 &value));
 	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1, 0), ==, 0);
 	return NULL;
 }
