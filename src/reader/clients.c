@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "runtimes/interp.h"
-#include "runtimes/thread-context.h"
-#include "runtimes/thread-variable.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
+#include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
-#include "src/reader/musl-threads.h"
 #include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
@@ -22,6 +20,7 @@
 #define MAX_READS	  1500
 #define MAX_BYTES	  (UINT64_C(1) << 20)
 #define MAX_CONTEXT_READS 16
+#define MAX_CONTEXT_BYTES 16384
 #define MAX_LABEL_BYTES	  16384
 /* They are read in front of everything else on the CPU. */
 #define MAX_MAPS_BYTES (1 << 20)
@@ -37,10 +36,9 @@ struct reader_client {
 	struct interp *interp;	  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told;
-	bool has_context;
-	struct thread_variable context; /* where its threads have theirs */
-	struct musl_threads *musl;	/* NULL: they are glibc's */
-	struct go_threads *goroutines;	/* NULL: their labels are not wanted */
+	struct contexts *contexts;     /* NULL: its threads publish none */
+	struct go_threads *goroutines; /* NULL: their labels are not wanted */
+	uint32_t glibc_bytes;	       /* of glibc's struct of a thread; 0: not known */
 };
 
 struct clients {
@@ -68,7 +66,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 static void end(struct reader_client *client)
 {
 	interp_free(client->interp);
-	free(client->musl);
+	contexts_free(client->contexts);
 	free(client->goroutines);
 	if (client->pid) {
 		(void)close_fd(client->memory);
@@ -105,11 +103,6 @@ static int maps_of(void *ctx)
 						    : fcntl(client->maps, F_DUPFD_CLOEXEC, 0);
 }
 
-static struct musl_threads *musl_threads_of(const struct client_threads *t)
-{
-	return t->context_musl_thread ? musl_threads_new(t->context_musl_thread) : NULL;
-}
-
 static struct go_threads *goroutines_of(const struct client_threads *t)
 {
 	struct go_layout layout;
@@ -117,14 +110,16 @@ static struct go_threads *goroutines_of(const struct client_threads *t)
 	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout) : NULL;
 }
 
-static struct thread_variable variable_of(const struct client_threads *t)
+static struct contexts *contexts_of(const struct client_threads *t)
 {
-	return (struct thread_variable){
+	const struct thread_variable variable = {
 		.module = t->context_module,
 		.offset = t->context_offset,
 		.glibc_bytes = t->context_glibc_bytes,
 		.musl_thread = t->context_musl_thread,
 	};
+
+	return t->has_context ? contexts_new(&variable) : NULL;
 }
 
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
@@ -151,10 +146,9 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
 		.hopeless = m->client.image == 0,
-		.has_context = m->client.threads.has_context != 0,
-		.context = variable_of(&m->client.threads),
-		.musl = musl_threads_of(&m->client.threads),
+		.contexts = contexts_of(&m->client.threads),
 		.goroutines = goroutines_of(&m->client.threads),
+		.glibc_bytes = m->client.threads.context_glibc_bytes,
 		.readable = {.open_maps = maps_of,
 			     .ctx = client,
 			     .major = m->client.major,
@@ -192,17 +186,23 @@ static bool is_copied(const struct client_sample *s, uint64_t address, size_t n)
 	return s && address >= s->start && n <= s->n_stack && address - s->start <= s->n_stack - n;
 }
 
+static bool read_now(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	struct reader_client *client = ctx;
+
+	return address <= INT64_MAX && readable_has(&client->readable, address, n) &&
+	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
+}
+
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct reader_client *client = ctx;
 	const struct client_sample *s = client->all->sample;
 
-	if (is_copied(s, address, n)) {
-		memcpy(ret, s->stack + (address - s->start), n);
-		return true;
-	}
-	return address <= INT64_MAX && readable_has(&client->readable, address, n) &&
-	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
+	if (!is_copied(s, address, n))
+		return read_now(ctx, address, ret, n);
+	memcpy(ret, s->stack + (address - s->start), n);
+	return true;
 }
 
 static void give_up(struct reader_client *client, const char *why)
@@ -327,37 +327,17 @@ _Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES &&
 		       (int)FRAME_RECORD_MAX_CONTEXT == (int)GO_LABELS_MAX_BYTES,
 	       "both fit");
 
-static uint64_t pointer_of(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
-			   struct memory *m)
-{
-	struct memory ring = {.read = read_memory,
-			      .ctx = client,
-			      .reads_left = MUSL_THREADS_MAX_READS,
-			      .bytes_left = MUSL_THREADS_MAX_BYTES};
-
-	return client->musl
-		       ? musl_threads_pointer(client->musl, &ring, own_tid, clock_monotonic_ns())
-		       : thread_pointer_of(m, robust_list, own_tid, client->context.glibc_bytes);
-}
-
-/* The thread stands still. Whether it really does shows when all is read again. */
-static void read_context(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
+static void read_context(struct reader_client *client, const struct context_sample *s,
 			 struct frame_record_context *ret)
 {
-	struct memory m = {.read = read_memory,
-			   .ctx = client,
-			   .reads_left = MAX_CONTEXT_READS,
-			   .bytes_left = 4 * THREAD_CONTEXT_MAX_BYTES};
-	uint64_t thread = pointer_of(client, own_tid, robust_list, &m);
-	uint64_t at = thread ? thread_variable_address(&m, &client->context, thread) : 0;
-	uint64_t record = at ? memory_u64(&m, at) : 0;
-	uint8_t again[THREAD_CONTEXT_HEAD_BYTES];
+	struct memory sampled = {.read = read_memory,
+				 .ctx = client,
+				 .reads_left = MAX_CONTEXT_READS,
+				 .bytes_left = MAX_CONTEXT_BYTES},
+		      now = sampled;
 
-	ret->n = thread_context_read(&m, record, ret->bytes);
-	if (ret->n &&
-	    (memory_u64(&m, at) != record || !memory_read(&m, record, again, sizeof(again)) ||
-	     memcmp(again, ret->bytes, sizeof(again)) != 0))
-		ret->n = 0;
+	now.read = read_now;
+	ret->n = contexts_read(client->contexts, &sampled, &now, s, ret->bytes);
 }
 
 static void read_labels(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
@@ -369,7 +349,7 @@ static void read_labels(struct reader_client *client, uint32_t own_tid, uint64_t
 			   .bytes_left = MAX_LABEL_BYTES};
 	const struct go_sample s = {
 		own_tid, goroutine,
-		thread_pointer_of(&m, robust_list, own_tid, client->context.glibc_bytes)};
+		thread_pointer_of(&m, robust_list, own_tid, client->glibc_bytes)};
 
 	ret->type = FRAME_RECORD_LABELS;
 	ret->n = go_threads_read(client->goroutines, &m, &s, ret->bytes);
@@ -379,22 +359,23 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 			 struct frame_record_context *ret)
 {
 	struct clients *c = client->all;
-	uint64_t robust_list;
-	uint32_t tid;
+	struct context_sample s = {.now_ns = clock_monotonic_ns()};
 
 	ret->n = 0;
-	if (!client->has_context && !client->goroutines)
+	if (!client->contexts && !client->goroutines)
 		return;
-	tid = own_tids_find(&c->own_tids, sample->tid, clock_monotonic_ns(), &robust_list);
+	s.number = own_tids_find(&c->own_tids, sample->tid, s.now_ns, &s.robust_list);
 	/* Goroutines and threads of musl are found without that list. */
-	if ((client->goroutines || client->musl) && !tid)
-		tid = own_tid(client, sample->tid);
-	if (!tid)
+	if (!s.number)
+		s.number = own_tid(client, sample->tid);
+	if (!s.number)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
-	if (client->has_context)
-		read_context(client, tid, robust_list, ret);
+	c->sample = sample;
+	if (client->contexts)
+		read_context(client, &s, ret);
 	else
-		read_labels(client, tid, robust_list, sample->goroutine, ret);
+		read_labels(client, s.number, s.robust_list, sample->goroutine, ret);
+	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 }

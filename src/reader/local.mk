@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libreader.a
 libreader_a_SOURCES = \
 	src/reader/clients.c src/reader/clients.h \
+	src/reader/contexts.c src/reader/contexts.h \
 	src/reader/go-threads.c src/reader/go-threads.h \
 	src/reader/main.c \
 	src/reader/musl-threads.c src/reader/musl-threads.h \
@@ -25,6 +26,10 @@ tests_unit_test_clients_SOURCES = tests/unit/test-clients.c tests/runtimes/recor
 	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_clients_LDADD = libreader.a libprocess.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
 tests_unit_test_clients_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+
+check_PROGRAMS += tests/unit/test-contexts
+tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/test.h
+tests_unit_test_contexts_LDADD = libreader.a libruntimes.a libutil.a
 
 # make bench-spans: what the span of a sample costs. Not part of make check.
 EXTRA_PROGRAMS += tests/bench/spans-bench

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each read is a system call, so most samples take two: the variable, beside the number that proves
+ * whose it is, and the record. A record that was not in its thread's last sample is read twice, and
+ * so is the variable: the thread may have gone on meanwhile, and a half-written record may look
+ * like a whole one. One that was proven so and has the same bytes needs no such proof.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/reader/contexts.h"
+#include "src/reader/musl-threads.h"
+#include "util/clock.h"
+#include "util/hash.h"
+
+enum { N_THREADS = 256 };
+/* Then the number of a thread may be another's, and a library gone. */
+#define KEEP_NS NSEC_PER_SEC
+
+struct contexts {
+	struct thread_variable variable;
+	struct musl_threads *musl; /* NULL: they are glibc's */
+	struct context_thread {
+		uint32_t number;
+		uint64_t variable, found_ns; /* its address; 0: not known */
+		/* The last one that was proven. */
+		uint64_t record, hash;
+		uint32_t n;
+	} items[N_THREADS];
+};
+
+struct contexts *contexts_new(const struct thread_variable *variable)
+{
+	struct contexts *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->variable = *variable;
+	if (variable->musl_thread)
+		c->musl = musl_threads_new(variable->musl_thread);
+	if (variable->musl_thread && !c->musl)
+		return contexts_free(c);
+	return c;
+}
+
+struct contexts *contexts_free(struct contexts *c)
+{
+	if (c)
+		free(c->musl);
+	free(c);
+	return NULL;
+}
+
+static struct context_thread *thread_of(struct contexts *c, uint32_t number)
+{
+	struct context_thread *t = &c->items[number % N_THREADS];
+
+	if (t->number != number)
+		*t = (struct context_thread){.number = number};
+	return t;
+}
+
+static uint64_t pointer_of(const struct contexts *c, struct memory *m,
+			   const struct context_sample *s)
+{
+	struct memory ring = {.read = m->read,
+			      .ctx = m->ctx,
+			      .reads_left = MUSL_THREADS_MAX_READS,
+			      .bytes_left = MUSL_THREADS_MAX_BYTES};
+
+	return c->musl ? musl_threads_pointer(c->musl, &ring, s->number, s->now_ns)
+		       : thread_pointer_of(m, s->robust_list, s->number, c->variable.glibc_bytes);
+}
+
+/* Where the variable is in a block of its own, or the thread's struct is far. */
+static uint64_t find_far(const struct contexts *c, struct context_thread *t, struct memory *m,
+			 const struct context_sample *s)
+{
+	uint64_t thread;
+
+	if (t->variable && s->now_ns - t->found_ns < KEEP_NS)
+		return t->variable;
+	thread = pointer_of(c, m, s);
+	t->variable = thread ? thread_variable_address(m, &c->variable, thread) : 0;
+	t->found_ns = s->now_ns;
+	return t->variable;
+}
+
+/* The address of the record; 0: it has none. */
+static uint64_t find_record(const struct contexts *c, struct context_thread *t, struct memory *m,
+			    const struct context_sample *s, uint64_t *ret_variable)
+{
+	uint64_t record;
+
+	if (thread_variable_read_near(m, &c->variable, s->robust_list, s->number, ret_variable,
+				      &record))
+		return record;
+	*ret_variable = find_far(c, t, m, s);
+	return *ret_variable ? memory_u64(m, *ret_variable) : 0;
+}
+
+static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
+{
+	return t->record == record && t->hash == hash && t->n == n;
+}
+
+static bool stands_still(struct memory *now, uint64_t variable, uint64_t record,
+			 const uint8_t *bytes, uint32_t n)
+{
+	uint8_t again[THREAD_CONTEXT_MAX_BYTES];
+
+	return memory_u64(now, variable) == record && memory_read(now, record, again, n) &&
+	       memcmp(again, bytes, n) == 0;
+}
+
+uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
+		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+{
+	struct context_thread *t = thread_of(c, s->number);
+	uint64_t variable, hash, record = find_record(c, t, sampled, s, &variable);
+	uint32_t n = thread_context_read(sampled, record, ret);
+
+	if (!n)
+		return 0;
+	hash = hash_bytes(ret, n, 0);
+	if (is_proven(t, record, hash, n))
+		return n;
+	if (!stands_still(now, variable, record, ret, n))
+		return 0;
+	t->record = record;
+	t->hash = hash;
+	t->n = n;
+	return n;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context of this thread, by the reads that it takes: few, and none that another span gets
+ * through while the thread goes on between two of them.
+ */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/reader/contexts.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+
+static __thread void *variable;
+static struct record {
+	uint8_t trace[16], span[8], valid, flags;
+	uint16_t n;
+	uint8_t bytes[300];
+} records[2] __attribute__((aligned(512)));
+
+static int n_reads, change_at;
+static void (*change)(void);
+
+static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (address < 4096)
+		return false;
+	if (++n_reads == change_at)
+		change();
+	memcpy(ret, (const void *)(uintptr_t)address, n);
+	return true;
+}
+
+static struct contexts *contexts;
+static struct context_sample sample;
+static uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+
+static uint32_t read_context(void)
+{
+	struct memory m = {.read = read_own, .reads_left = 16, .bytes_left = 16384}, now = m;
+
+	n_reads = 0;
+	return contexts_read(contexts, &m, &now, &sample, bytes);
+}
+
+static void fill(struct record *r, uint8_t byte, uint16_t n)
+{
+	memset(r, byte, sizeof(*r));
+	r->valid = 1;
+	r->n = n;
+}
+
+static void begin(struct thread_variable v)
+{
+	uint64_t list, size;
+
+	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
+	sample = (struct context_sample){(uint32_t)gettid(), list, NSEC_PER_SEC};
+	contexts = contexts_new(&v);
+	CHECK(contexts != NULL);
+	change_at = 0;
+	fill(&records[0], 1, 0);
+	fill(&records[1], 2, 0);
+	variable = &records[0];
+}
+
+static void end(void)
+{
+	contexts = contexts_free(contexts);
+}
+
+static uint64_t thread_pointer(void)
+{
+	struct memory m = {.read = read_own, .reads_left = 1, .bytes_left = 8};
+	uint64_t list, size;
+
+	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
+	return thread_pointer_of(&m, list, (uint32_t)gettid(), 0);
+}
+
+static struct thread_variable near(void)
+{
+	return (struct thread_variable){.offset =
+						(int64_t)((uintptr_t)&variable - thread_pointer())};
+}
+
+static void test_few_reads(void)
+{
+	begin(near());
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 1);
+	CHECK_INT(n_reads, ==, 4);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 2);
+	/* Another record, then another text in it: each is proven once. */
+	variable = &records[1];
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 4);
+	records[1].span[7] = 9;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 9);
+	CHECK_INT(n_reads, ==, 4);
+	variable = NULL;
+	CHECK_INT(read_context(), ==, 0);
+	CHECK_INT(n_reads, ==, 1);
+	end();
+}
+
+static void end_span(void)
+{
+	variable = NULL;
+}
+
+static void use_again(void)
+{
+	records[0].bytes[2] = 'y';
+}
+
+static void begin_writing(void)
+{
+	records[0].valid = 0;
+}
+
+/* The thread goes on after the read before the one of that number. */
+static void check_change(void (*what)(void), int at, uint32_t expected)
+{
+	begin(near());
+	records[0].n = 4;
+	change = what;
+	change_at = at;
+	CHECK_INT(read_context(), ==, expected);
+	end();
+}
+
+static void test_gone_on(void)
+{
+	enum { WHOLE = THREAD_CONTEXT_HEAD_BYTES + 4 };
+
+	check_change(end_span, 2, 0);
+	check_change(end_span, 3, 0);
+	check_change(end_span, 5, WHOLE);
+	check_change(use_again, 2, WHOLE);
+	check_change(use_again, 3, 0);
+	check_change(use_again, 4, 0);
+	check_change(begin_writing, 2, 0);
+	check_change(begin_writing, 4, 0);
+}
+
+/* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. */
+static void test_block(void)
+{
+	static uint64_t vector[8], words[256];
+	struct thread_variable v = {.module = 2, .offset = 16, .glibc_bytes = 0};
+	uint64_t block[8] = {0};
+
+	begin(v);
+	/* The thread's struct is made: its list of robust locks is 0x2e0 bytes behind it. */
+	sample.robust_list = (uintptr_t)words + 0x2e0;
+	memcpy((uint8_t *)words + 0x2e0 - 16, &sample.number, sizeof(sample.number));
+	words[1] = (uintptr_t)&vector[2];
+	vector[0] = 2;
+	vector[2 + 2 * 2] = (uintptr_t)block;
+	block[2] = (uintptr_t)&records[0];
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 8);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 2);
+	/* After a second the thread may be another one of that number. */
+	words[0x2d0 / 8] = 0;
+	sample.now_ns += NSEC_PER_SEC;
+	CHECK_INT(read_context(), ==, 0);
+	end();
+}
+
+int main(void)
+{
+#ifdef __x86_64__
+	RUN(test_few_reads);
+	RUN(test_gone_on);
+	RUN(test_block);
+#else
+	SKIP("thread pointers are not known here");
+#endif
+	return 0;
+}
