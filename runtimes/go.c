@@ -62,6 +62,49 @@ uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goro
 	return is_struct(thread) && memory_u64(m, thread + l->number) == number ? thread : 0;
 }
 
+/* The thread's current goroutine; 0: none. */
+static bool read_thread(struct memory *m, const struct go_layout *l, uint64_t thread,
+			uint32_t number, uint64_t *ret)
+{
+	uint8_t part[MAX_STRUCT];
+	uint64_t own;
+	size_t n = (size_t)l->current - l->number;
+
+	if (!memory_read(m, thread + l->number, part, n + sizeof(*ret)))
+		return false;
+	memcpy(&own, part, sizeof(own));
+	memcpy(ret, part + n, sizeof(*ret));
+	return own == number;
+}
+
+bool go_goroutine_at(struct memory *m, const struct go_layout *l, uint64_t goroutine,
+		     uint64_t thread, struct go_goroutine *ret)
+{
+	uint8_t part[MAX_STRUCT];
+	uint64_t its;
+
+	if (!is_struct(goroutine) ||
+	    !memory_read(m, goroutine + G_THREAD, part, (size_t)l->labels - G_THREAD + sizeof(its)))
+		return false;
+	ret->address = goroutine;
+	memcpy(&its, part, sizeof(its));
+	memcpy(&ret->number, part + l->goroutine - G_THREAD, sizeof(ret->number));
+	memcpy(&ret->labels, part + l->labels - G_THREAD, sizeof(ret->labels));
+	if (!is_struct(ret->labels))
+		ret->labels = 0;
+	return its == thread && ret->number != 0;
+}
+
+enum go_answer go_goroutine_of(struct memory *m, const struct go_layout *l, uint64_t thread,
+			       uint32_t number, struct go_goroutine *ret)
+{
+	uint64_t goroutine;
+
+	if (!read_thread(m, l, thread, number, &goroutine))
+		return GO_OTHER_THREAD;
+	return go_goroutine_at(m, l, goroutine, thread, ret) ? GO_FOUND : GO_NONE;
+}
+
 /* ---- Labels ---- */
 
 struct reading {
@@ -130,58 +173,22 @@ static void read_map(struct reading *r, uint64_t labels)
 		read_bucket(r, words[2] + (uint64_t)i * (BUCKET_LABELS * (1 + 2 * N_STRING) + 8));
 }
 
-/* The thread's current goroutine; 0: none. */
-static enum go_answer read_thread(struct memory *m, const struct go_layout *l, uint64_t thread,
-				  uint32_t number, uint64_t *ret)
-{
-	uint8_t part[MAX_STRUCT];
-	uint64_t own;
-	size_t n = (size_t)l->current - l->number;
-
-	if (!memory_read(m, thread + l->number, part, n + sizeof(*ret)))
-		return GO_OTHER_THREAD;
-	memcpy(&own, part, sizeof(own));
-	memcpy(ret, part + n, sizeof(*ret));
-	if (own != number)
-		return GO_OTHER_THREAD;
-	return is_struct(*ret) ? GO_LABELS : GO_NO_LABELS;
-}
-
-/* What a goroutine has: its thread, its number, its labels. */
-static bool read_goroutine(struct memory *m, const struct go_layout *l, uint64_t thread,
-			   uint64_t goroutine, uint64_t *ret_number, uint64_t *ret_labels)
-{
-	uint8_t part[MAX_STRUCT];
-	uint64_t its;
-
-	if (!memory_read(m, goroutine + G_THREAD, part,
-			 (size_t)l->labels - G_THREAD + sizeof(*ret_labels)))
-		return false;
-	memcpy(&its, part, sizeof(its));
-	memcpy(ret_number, part + l->goroutine - G_THREAD, sizeof(*ret_number));
-	memcpy(ret_labels, part + l->labels - G_THREAD, sizeof(*ret_labels));
-	return its == thread && is_struct(*ret_labels);
-}
-
-/* The goroutine is taken to stand still. Whether it did shows when its labels are looked at again.
- */
-enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint64_t thread,
-			      uint32_t number, uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
+uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
+			const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES])
 {
 	struct reading r = {m, ret, GO_LABELS_HEAD_BYTES, 0};
-	uint64_t goroutine, its_number, labels;
-	enum go_answer answer = read_thread(m, l, thread, number, &goroutine);
 
-	if (answer != GO_LABELS)
-		return answer;
-	if (!read_goroutine(m, l, thread, goroutine, &its_number, &labels))
-		return GO_NO_LABELS;
-	memcpy(ret, &its_number, sizeof(its_number));
-	(l->listed ? read_list : read_map)(&r, labels);
-	if (r.n == GO_LABELS_HEAD_BYTES || memory_u64(m, goroutine + l->labels) != labels)
-		return GO_NO_LABELS;
-	*ret_n = r.n;
-	return GO_LABELS;
+	if (!goroutine->labels)
+		return 0;
+	memcpy(ret, &goroutine->number, sizeof(goroutine->number));
+	(l->listed ? read_list : read_map)(&r, goroutine->labels);
+	return r.n > GO_LABELS_HEAD_BYTES ? r.n : 0;
+}
+
+bool go_labels_are(struct memory *m, const struct go_layout *l,
+		   const struct go_goroutine *goroutine)
+{
+	return memory_u64(m, goroutine->address + l->labels) == goroutine->labels;
 }
 
 /* ---- What was read ---- */

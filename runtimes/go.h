@@ -31,14 +31,28 @@ uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goro
  * its value, and both. */
 enum { GO_LABELS_HEAD_BYTES = 8, GO_LABELS_MAX_BYTES = 640, GO_LABELS_MAX_READS = 48 };
 
+struct go_goroutine {
+	uint64_t address, number;
+	uint64_t labels; /* where they are; 0: none */
+};
 enum go_answer {
-	GO_NO_LABELS,
-	GO_LABELS,
+	GO_NONE, /* it runs no goroutine, or one of the runtime's own */
+	GO_FOUND,
 	GO_OTHER_THREAD, /* the struct is not that thread's (any more) */
 };
-/* n bytes of ret; labels that do not fit, or are too long, are left out. */
-enum go_answer go_labels_read(struct memory *m, const struct go_layout *l, uint64_t thread,
-			      uint32_t number, uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n);
+/* What a goroutine is if the thread with that struct runs it; false: it does not, or it is the
+ * runtime's own. */
+bool go_goroutine_at(struct memory *m, const struct go_layout *l, uint64_t goroutine,
+		     uint64_t thread, struct go_goroutine *ret);
+/* The thread's current goroutine. */
+enum go_answer go_goroutine_of(struct memory *m, const struct go_layout *l, uint64_t thread,
+			       uint32_t number, struct go_goroutine *ret);
+/* Its labels: bytes of ret, 0: none. Those that do not fit, or are too long, are left out. */
+uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
+			const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES]);
+/* Whether it has these labels still: then it stood still while they were read. */
+bool go_labels_are(struct memory *m, const struct go_layout *l,
+		   const struct go_goroutine *goroutine);
 
 struct go_label {
 	const uint8_t *key, *value; /* borrowed */

@@ -21,7 +21,6 @@
 #define MAX_BYTES	  (UINT64_C(1) << 20)
 #define MAX_CONTEXT_READS 16
 #define MAX_CONTEXT_BYTES 16384
-#define MAX_LABEL_BYTES	  16384
 /* They are read in front of everything else on the CPU. */
 #define MAX_MAPS_BYTES (1 << 20)
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
@@ -327,32 +326,32 @@ _Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES &&
 		       (int)FRAME_RECORD_MAX_CONTEXT == (int)GO_LABELS_MAX_BYTES,
 	       "both fit");
 
+static struct memory memory_of(struct reader_client *client, uint32_t n_reads,
+			       bool (*read)(void *ctx, uint64_t address, void *ret, size_t n))
+{
+	return (struct memory){.read = read,
+			       .ctx = client,
+			       .reads_left = n_reads,
+			       .bytes_left = MAX_CONTEXT_BYTES};
+}
+
 static void read_context(struct reader_client *client, const struct context_sample *s,
 			 struct frame_record_context *ret)
 {
-	struct memory sampled = {.read = read_memory,
-				 .ctx = client,
-				 .reads_left = MAX_CONTEXT_READS,
-				 .bytes_left = MAX_CONTEXT_BYTES},
-		      now = sampled;
+	struct memory sampled = memory_of(client, MAX_CONTEXT_READS, read_memory);
+	struct memory now = memory_of(client, MAX_CONTEXT_READS, read_now);
 
-	now.read = read_now;
 	ret->n = contexts_read(client->contexts, &sampled, &now, s, ret->bytes);
 }
 
-static void read_labels(struct reader_client *client, uint32_t own_tid, uint64_t robust_list,
-			uint64_t goroutine, struct frame_record_context *ret)
+static void read_labels(struct reader_client *client, const struct go_sample *s,
+			struct frame_record_context *ret)
 {
-	struct memory m = {.read = read_memory,
-			   .ctx = client,
-			   .reads_left = GO_LABELS_MAX_READS,
-			   .bytes_left = MAX_LABEL_BYTES};
-	const struct go_sample s = {
-		own_tid, goroutine,
-		thread_pointer_of(&m, robust_list, own_tid, client->glibc_bytes)};
+	struct memory sampled = memory_of(client, GO_LABELS_MAX_READS, read_memory);
+	struct memory now = memory_of(client, 1, read_now);
 
 	ret->type = FRAME_RECORD_LABELS;
-	ret->n = go_threads_read(client->goroutines, &m, &s, ret->bytes);
+	ret->n = go_threads_read(client->goroutines, &sampled, &now, s, ret->bytes);
 }
 
 void client_read_context(struct reader_client *client, const struct client_sample *sample,
@@ -375,7 +374,10 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 	if (client->contexts)
 		read_context(client, &s, ret);
 	else
-		read_labels(client, s.number, s.robust_list, sample->goroutine, ret);
+		read_labels(client,
+			    &(struct go_sample){s.number, sample->goroutine, s.robust_list,
+						client->glibc_bytes},
+			    ret);
 	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 }

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each read is a system call. Most samples have their goroutine in its register, which says itself
+ * whose it is, and labels as at the thread's last sample, which were proven then: the goroutine had
+ * the same ones before and after they were read. The memory of labels is used again, so that they
+ * are read each time.
+ */
 #include <stdlib.h>
 
 #include "runtimes/arch.h"
+#include "runtimes/thread-variable.h"
 #include "src/reader/go-threads.h"
+#include "util/hash.h"
 
 enum { N_THREADS = 512 };
 
@@ -11,6 +19,9 @@ struct go_threads {
 	struct go_thread {
 		uint32_t number;
 		uint64_t address; /* of its struct; 0: not known */
+		uint64_t system;  /* a goroutine of the runtime's own; 0: not known */
+		/* The last labels that were proven. */
+		uint64_t labels, hash;
 	} items[N_THREADS];
 };
 
@@ -26,11 +37,11 @@ struct go_threads *go_threads_new(const struct go_layout *layout)
 /* A program that is linked with a C library has its goroutine among the variables of the thread. */
 static uint64_t find_near(const struct go_threads *t, struct memory *m, const struct go_sample *s)
 {
+	uint64_t thread = thread_pointer_of(m, s->robust_list, s->number, s->glibc_bytes);
 	uint64_t words[ARCH_GO_NEAR_WORDS], found = 0;
 
-	if (!s->thread_pointer ||
-	    !memory_read(m, s->thread_pointer + (uint64_t)(int64_t)arch_go_near, words,
-			 sizeof(words)))
+	if (!thread ||
+	    !memory_read(m, thread + (uint64_t)(int64_t)arch_go_near, words, sizeof(words)))
 		return 0;
 	for (int i = 0; i < ARCH_GO_NEAR_WORDS && !found; i++)
 		found = go_thread_of(m, &t->layout, words[i], s->number);
@@ -44,19 +55,50 @@ static uint64_t find(const struct go_threads *t, struct memory *m, const struct 
 	return found ? found : find_near(t, m, s);
 }
 
-uint32_t go_threads_read(struct go_threads *t, struct memory *m, const struct go_sample *s,
-			 uint8_t ret[GO_LABELS_MAX_BYTES])
+/* The register has one of the runtime's own while its thread runs the runtime. */
+static enum go_answer find_goroutine(const struct go_threads *t, struct go_thread *thread,
+				     struct memory *m, const struct go_sample *s,
+				     struct go_goroutine *ret)
+{
+	enum go_answer answer;
+
+	if (s->goroutine != thread->system &&
+	    go_goroutine_at(m, &t->layout, s->goroutine, thread->address, ret))
+		return GO_FOUND;
+	answer = go_goroutine_of(m, &t->layout, thread->address, s->number, ret);
+	thread->system = answer == GO_FOUND && ret->address == s->goroutine ? 0 : s->goroutine;
+	return answer;
+}
+
+static uint32_t read_labels(const struct go_threads *t, struct go_thread *thread, struct memory *m,
+			    struct memory *now, const struct go_goroutine *goroutine,
+			    uint8_t ret[GO_LABELS_MAX_BYTES])
+{
+	uint32_t n = go_labels_read(m, &t->layout, goroutine, ret);
+	uint64_t hash = hash_bytes(ret, n, goroutine->address);
+
+	if (!n || (thread->labels == goroutine->labels && thread->hash == hash))
+		return n;
+	if (!go_labels_are(now, &t->layout, goroutine))
+		return 0;
+	thread->labels = goroutine->labels;
+	thread->hash = hash;
+	return n;
+}
+
+uint32_t go_threads_read(struct go_threads *t, struct memory *sampled, struct memory *now,
+			 const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES])
 {
 	struct go_thread *thread = &t->items[s->number % N_THREADS];
 	enum go_answer answer = GO_OTHER_THREAD;
-	uint32_t n = 0;
+	struct go_goroutine goroutine = {0};
 
 	if (thread->number == s->number && thread->address)
-		answer = go_labels_read(m, &t->layout, thread->address, s->number, ret, &n);
-	if (answer != GO_OTHER_THREAD)
-		return answer == GO_LABELS ? n : 0;
-	*thread = (struct go_thread){s->number, find(t, m, s)};
-	if (thread->address)
-		answer = go_labels_read(m, &t->layout, thread->address, s->number, ret, &n);
-	return answer == GO_LABELS ? n : 0;
+		answer = find_goroutine(t, thread, sampled, s, &goroutine);
+	if (answer == GO_OTHER_THREAD) {
+		*thread = (struct go_thread){.number = s->number, .address = find(t, sampled, s)};
+		if (thread->address)
+			answer = find_goroutine(t, thread, sampled, s, &goroutine);
+	}
+	return answer == GO_FOUND ? read_labels(t, thread, sampled, now, &goroutine, ret) : 0;
 }

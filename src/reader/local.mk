@@ -31,6 +31,10 @@ check_PROGRAMS += tests/unit/test-contexts
 tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/test.h
 tests_unit_test_contexts_LDADD = libreader.a libruntimes.a libutil.a
 
+check_PROGRAMS += tests/unit/test-go-threads
+tests_unit_test_go_threads_SOURCES = tests/unit/test-go-threads.c tests/unit/test.h
+tests_unit_test_go_threads_LDADD = libreader.a libruntimes.a libutil.a
+
 # make bench-spans: what the span of a sample costs. Not part of make check.
 EXTRA_PROGRAMS += tests/bench/spans-bench
 tests_bench_spans_bench_SOURCES = tests/bench/spans.c

@@ -11,8 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "runtimes/thread-context.h"
-#include "runtimes/thread-variable.h"
+#include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
 
 enum { ROUNDS = 20000, PASSES = 9, NUMBER = 4711 };
@@ -39,29 +38,38 @@ static struct memory budget(void)
 static uint64_t list;
 static uint32_t own_tid;
 
+static struct contexts *contexts;
+
 static bool read_context(void)
 {
-	struct memory m = budget();
-	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES], again[THREAD_CONTEXT_HEAD_BYTES];
-	struct thread_variable v = {0};
-	uint64_t pointer = thread_pointer_of(&m, list, own_tid, 0), at, address;
+	const struct context_sample s = {own_tid, list, 0};
+	struct memory m = budget(), now = m;
+	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 
-	v.offset = (int64_t)((uintptr_t)&variable - pointer);
-	at = pointer ? thread_variable_address(&m, &v, pointer) : 0;
-	address = at ? memory_u64(&m, at) : 0;
-	return thread_context_read(&m, address, bytes) > 0 && memory_u64(&m, at) == address &&
-	       memory_read(&m, address, again, sizeof(again));
+	return contexts_read(contexts, &m, &now, &s, bytes) > 0;
+}
+
+static bool read_other_context(void)
+{
+	record[0]++;
+	return read_context();
+}
+
+static bool read_no_context(void)
+{
+	variable = NULL;
+	return !read_context();
 }
 
 static struct go_threads *threads;
 
 static bool read_labels(void)
 {
-	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0};
-	struct memory m = budget();
+	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0, 0};
+	struct memory m = budget(), now = m;
 	uint8_t bytes[GO_LABELS_MAX_BYTES];
 
-	return go_threads_read(threads, &m, &s, bytes) > 0;
+	return go_threads_read(threads, &m, &now, &s, bytes) > 0;
 }
 
 static struct go_layout layout;
@@ -117,19 +125,28 @@ static void set_text(uint64_t *string, const char *text)
 	string[1] = strlen(text);
 }
 
-static void make(const struct go_layout *l)
+static void make_context(void)
 {
+	struct memory m = budget();
+	struct thread_variable v = {0};
 	uint64_t size;
 
 	(void)syscall(SYS_get_robust_list, 0, &list, &size);
 	own_tid = (uint32_t)gettid();
+	v.offset = (int64_t)((uintptr_t)&variable - thread_pointer_of(&m, list, own_tid, 0));
+	contexts = contexts_new(&v);
 	memset(record, 7, sizeof(record));
 	record[24] = 1;
 	put(record + 26, 0);
 	variable = record;
+}
+
+static void make_labels(const struct go_layout *l)
+{
 	put(thread + l->number, NUMBER);
 	put(thread + l->current, (uintptr_t)goroutine);
 	put(goroutine + 48, (uintptr_t)thread);
+	put(goroutine + l->goroutine, 18);
 	put(goroutine + l->labels, (uintptr_t)labels);
 	labels[0] = (uintptr_t)pairs;
 	labels[1] = labels[2] = 2;
@@ -144,9 +161,14 @@ int main(void)
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	if (memory < 0 || !go_layout_find(26, &layout) || !(threads = go_threads_new(&layout)))
 		return 1;
-	make(&layout);
+	make_labels(&layout);
+	make_context();
+	if (!contexts)
+		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
-			       measure("a thread context", read_context) &&
+			       measure("the context of the last sample", read_context) &&
+			       measure("another one", read_other_context) &&
+			       measure("none", read_no_context) &&
 			       measure("two labels of a goroutine", read_labels) &&
 			       measure("a goroutine with none", read_none)
 		       ? 0

@@ -96,11 +96,13 @@ static void touch_labels(const uint8_t *bytes, size_t size)
 	uint8_t copy[GO_LABELS_MAX_BYTES];
 	struct go_layout layout;
 	struct go_label label;
-	uint32_t n = 0, at = 0;
+	struct go_goroutine goroutine;
+	uint32_t n, at = 0;
 	bool known = go_layout_find(size % 2 ? 22 : 26, &layout);
 
-	if (!known || go_labels_read(&m, &layout, 2, 1, copy, &n) != GO_LABELS)
+	if (!known || go_goroutine_of(&m, &layout, 2, 1, &goroutine) != GO_FOUND)
 		return;
+	n = go_labels_read(&m, &layout, &goroutine, copy);
 	while (go_label_next(copy, n, &at, &label)) {
 		input_touch(label.key, label.n_key);
 		input_touch(label.value, label.n_value);

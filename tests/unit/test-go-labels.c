@@ -60,11 +60,17 @@ static void set_list(uint64_t n, uint64_t capacity)
 	}
 }
 
+/* Of the thread's goroutine; *ret_n changes only if it has some. */
 static enum go_answer read_labels(const struct go_layout *l, uint8_t *bytes, uint32_t *ret_n)
 {
 	struct memory m = own_memory();
+	struct go_goroutine g;
+	enum go_answer answer = go_goroutine_of(&m, l, (uintptr_t)thread, NUMBER, &g);
+	uint32_t n = answer == GO_FOUND ? go_labels_read(&m, l, &g, bytes) : 0;
 
-	return go_labels_read(&m, l, (uintptr_t)thread, NUMBER, bytes, ret_n);
+	if (n)
+		*ret_n = n;
+	return answer == GO_FOUND && !n ? GO_NONE : answer;
 }
 
 static void check_label(const uint8_t *bytes, uint32_t n, uint32_t *at, const char *key,
@@ -103,7 +109,7 @@ static void test_list(void)
 	set_list(2, 2);
 	set_text(&pairs[1][0], "route");
 	set_text(&pairs[1][2], "");
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
 	CHECK_INT(go_labels_goroutine(bytes), ==, GOROUTINE);
 	check_label(bytes, n, &at, "span_id", "0123456789abcdef");
 	check_label(bytes, n, &at, "route", "");
@@ -129,13 +135,13 @@ static void test_map(void)
 	buckets[1].tops[0] = 5;
 	set_text(buckets[1].keys[0], "c");
 	set_text(buckets[1].values[0], "d");
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
 	check_label(bytes, n, &at, "a", "b");
 	check_label(bytes, n, &at, "c", "d");
 	map[1] = 31 << 8;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
 	map[0] = UINT64_MAX;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 }
 
 static void test_threads(void)
@@ -155,10 +161,13 @@ static void test_threads(void)
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_OTHER_THREAD);
 	put(thread + l.number, NUMBER);
 	put(thread + l.current, 0);
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 	put(thread + l.current, (uintptr_t)goroutine);
 	put(goroutine + 48, (uintptr_t)goroutine); /* another thread's */
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
+	put(goroutine + 48, (uintptr_t)thread);
+	put(goroutine + l.goroutine, 0); /* the runtime's own */
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 }
 
 static void test_hostile(void)
@@ -170,22 +179,22 @@ static void test_hostile(void)
 	CHECK(go_layout_find(26, &l));
 	set_structs(&l);
 	set_list(UINT64_C(1) << 40, UINT64_C(1) << 40);
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 	set_list(2, 1);
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 	set_list(32, 40); /* more than fits */
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
 	CHECK_INT(n, <=, GO_LABELS_MAX_BYTES);
 	set_list(2, 2);
 	pairs[0][1] = UINT64_MAX;
 	pairs[1][3] = UINT64_C(1) << 40;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 	labels[0] = (uintptr_t)labels; /* itself */
 	labels[1] = 1;
 	labels[3] = UINT64_C(1) << 40;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 	put(goroutine + l.labels, 8);
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NO_LABELS);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 }
 
 int main(void)

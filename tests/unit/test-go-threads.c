@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Labels of a thread's goroutine, by the reads that they take: through its register, through the
+ * struct of the thread, and where the goroutine goes on between two reads.
+ */
+#include "src/reader/go-threads.h"
+#include "tests/unit/test.h"
+
+enum { NUMBER = 4711, G_THREAD = 48 };
+
+static uint8_t thread[512] __attribute__((aligned(8)));
+static uint8_t mine[512] __attribute__((aligned(8))), system_own[512] __attribute__((aligned(8)));
+static uint64_t labels[2][3], pair[4];
+static char text[] = "00f067aa0ba902b7";
+static struct go_layout layout;
+static struct go_threads *threads;
+static uint8_t bytes[GO_LABELS_MAX_BYTES];
+static int n_reads, change_at;
+
+static void put(uint8_t *at, uint64_t value)
+{
+	memcpy(at, &value, sizeof(value));
+}
+
+static void give_other_labels(void)
+{
+	put(mine + layout.labels, (uintptr_t)labels[1]);
+}
+
+static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (address < 4096)
+		return false;
+	if (++n_reads == change_at)
+		give_other_labels();
+	memcpy(ret, (const void *)(uintptr_t)address, n);
+	return true;
+}
+
+static uint32_t read_labels(const uint8_t *reg)
+{
+	const struct go_sample s = {NUMBER, (uintptr_t)reg, 0, 0};
+	struct memory m = {.read = read_own, .reads_left = 48, .bytes_left = 16384}, now = m;
+
+	n_reads = 0;
+	return go_threads_read(threads, &m, &now, &s, bytes);
+}
+
+static void begin(void)
+{
+	CHECK(go_layout_find(26, &layout));
+	threads = go_threads_new(&layout);
+	CHECK(threads != NULL);
+	change_at = 0;
+	put(thread + layout.number, NUMBER);
+	put(thread + layout.current, (uintptr_t)mine);
+	put(mine + G_THREAD, (uintptr_t)thread);
+	put(mine + layout.goroutine, 18);
+	put(mine + layout.labels, (uintptr_t)labels[0]);
+	put(system_own + G_THREAD, (uintptr_t)thread);
+	for (int i = 0; i < 2; i++) {
+		labels[i][0] = (uintptr_t)pair;
+		labels[i][1] = labels[i][2] = 1;
+	}
+	pair[0] = (uintptr_t) "span_id";
+	pair[1] = 7;
+	pair[2] = (uintptr_t)text;
+	pair[3] = sizeof(text) - 1;
+}
+
+static void test_few_reads(void)
+{
+	enum { FIND = 2, LABELS = 4, WHOLE = GO_LABELS_HEAD_BYTES + 2 + 7 + 16 };
+
+	begin();
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, FIND + 1 + LABELS + 1);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 1 + LABELS);
+	/* Memory of labels is used again: the same place, another span. */
+	text[15] = '8';
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(bytes[WHOLE - 1], ==, '8');
+	CHECK_INT(n_reads, ==, 1 + LABELS + 1);
+	put(mine + layout.labels, 0);
+	CHECK_INT(read_labels(mine), ==, 0);
+	CHECK_INT(n_reads, ==, 1);
+	free(threads);
+}
+
+/* In the runtime the register has another goroutine, which is asked for once. */
+static void test_runtime(void)
+{
+	begin();
+	CHECK_INT(read_labels(system_own), >, 0);
+	CHECK_INT(go_labels_goroutine(bytes), ==, 18);
+	CHECK_INT(read_labels(system_own), >, 0);
+	CHECK_INT(n_reads, ==, 2 + 4);
+	CHECK_INT(read_labels(mine), >, 0);
+	CHECK_INT(n_reads, ==, 1 + 4);
+	/* One that runs on another thread is not this one's, whatever the register has. */
+	put(mine + G_THREAD, (uintptr_t)system_own);
+	CHECK_INT(read_labels(mine), ==, 0);
+	free(threads);
+}
+
+static void test_gone_on(void)
+{
+	begin();
+	change_at = 8; /* the last read */
+	CHECK_INT(read_labels(mine), ==, 0);
+	CHECK_INT(n_reads, ==, 8);
+	free(threads);
+}
+
+int main(void)
+{
+	RUN(test_few_reads);
+	RUN(test_runtime);
+	RUN(test_gone_on);
+	return 0;
+}
