@@ -203,7 +203,7 @@ const struct host_stats *host_stats(const struct host *h);
 struct host_maps_line {
 	uint64_t start, end, file_offset, inode;
 	uint32_t major, minor;
-	bool executable;
+	bool writable, executable;
 	const char *path; /* in the text, unescaped, without " (deleted)"; "" none */
 	bool deleted;
 };

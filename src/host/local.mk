@@ -17,6 +17,10 @@ libhost_a_SOURCES = \
 	src/host/rows.c \
 	src/host/thread.c
 
+check_PROGRAMS += tests/unit/test-readable
+tests_unit_test_readable_SOURCES = tests/unit/test-readable.c tests/unit/test.h
+tests_unit_test_readable_LDADD = libhost.a libutil.a
+
 check_PROGRAMS += \
 	tests/unit/test-host \
 	tests/unit/test-host-proc \

@@ -83,6 +83,7 @@ bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret)
 	    !take_number(&p, end, 16, &m.end) || !take_char(&p, end, ' ') || end - p < 5 ||
 	    p[4] != ' ' || m.end <= m.start)
 		return false;
+	m.writable = p[1] == 'w';
 	m.executable = p[2] == 'x';
 	p += 5;
 	if (!take_number(&p, end, 16, &m.file_offset) || !take_char(&p, end, ' ') ||

@@ -16,6 +16,7 @@ enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536 };
 void readable_deinit(struct readable *r)
 {
 	array_deinit(&r->known);
+	array_deinit(&r->constant);
 }
 
 /* Of the runtime's filesystem, or memory that processes share. */
@@ -28,6 +29,14 @@ static bool answers(struct readable *r, const struct host_maps_line *l)
 	return r->shared && makedev(l->major, l->minor) == r->shared;
 }
 
+static void add_constant(struct readable *r, const struct host_maps_line *l)
+{
+	struct readable_range *range = array_push(&r->constant);
+
+	if (range)
+		*range = (struct readable_range){l->start, l->end};
+}
+
 static void add_range(struct readable *r, const struct host_maps_line *l)
 {
 	struct readable_range *last = r->known.n ? &r->known.items[r->known.n - 1] : NULL;
@@ -37,6 +46,8 @@ static void add_range(struct readable *r, const struct host_maps_line *l)
 	/* The kernel's own: devices have a name in brackets, which no memory of a program has. */
 	if (l->inode == 0 && strcmp(l->path, "[vvar]") == 0)
 		return;
+	if (l->inode != 0 && !l->writable)
+		add_constant(r, l);
 	if (last && last->end == l->start) {
 		last->end = l->end;
 		return;
@@ -70,7 +81,8 @@ static void read_maps(struct readable *r)
 	ssize_t got;
 
 	array_clear(&r->known);
-	r->known.max = MAX_RANGES;
+	array_clear(&r->constant);
+	r->known.max = r->constant.max = MAX_RANGES;
 	if (fd < 0 || !text)
 		return;
 	while (total < r->max_bytes && n < CHUNK_BYTES &&
@@ -80,20 +92,30 @@ static void read_maps(struct readable *r)
 	}
 }
 
-static bool find(const struct readable *r, uint64_t address, size_t n)
+static bool find_among(const struct readable_range *ranges, uint32_t n_ranges, uint64_t address,
+		       size_t n)
 {
-	uint32_t low = 0, high = r->known.n;
+	uint32_t low = 0, high = n_ranges;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (r->known.items[middle].end <= address)
+		if (ranges[middle].end <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < r->known.n && address >= r->known.items[low].start &&
-	       n <= r->known.items[low].end - address;
+	return low < n_ranges && address >= ranges[low].start && n <= ranges[low].end - address;
+}
+
+static bool find(const struct readable *r, uint64_t address, size_t n)
+{
+	return find_among(r->known.items, r->known.n, address, n);
+}
+
+bool readable_is_constant(const struct readable *r, uint64_t address, size_t n)
+{
+	return find_among(r->constant.items, r->constant.n, address, n);
 }
 
 bool readable_has(struct readable *r, uint64_t address, size_t n)

@@ -28,8 +28,10 @@ struct readable {
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;
 	dev_t shared;
-	ARRAY(struct readable_range) known;
+	ARRAY(struct readable_range) known, constant;
 };
 
 void readable_deinit(struct readable *r);
 bool readable_has(struct readable *r, uint64_t address, size_t n);
+/* Whether they are a file's, and the process does not write them, as its maps said last. */
+bool readable_is_constant(const struct readable *r, uint64_t address, size_t n);

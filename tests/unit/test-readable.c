@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be read in this process, and what in it is never written. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "src/host/readable.h"
+#include "tests/unit/test.h"
+
+static int open_maps(void *ctx)
+{
+	return open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+static struct readable begin(void)
+{
+	struct readable r = {.open_maps = open_maps, .max_bytes = 1 << 20};
+	struct stat st;
+
+	CHECK_INT(stat("/proc/self/exe", &st), ==, 0);
+	r.major = major(st.st_dev);
+	r.minor = minor(st.st_dev);
+	return r;
+}
+
+static bool has(struct readable *r, const void *at)
+{
+	return readable_has(r, (uintptr_t)at, 4);
+}
+
+static bool is_constant(const struct readable *r, const void *at)
+{
+	return readable_is_constant(r, (uintptr_t)at, 4);
+}
+
+static void test_own(void)
+{
+	static const char text[] = "constant";
+	static char variable[] = "variable";
+	struct readable r = begin();
+	char *heap = malloc(64);
+
+	CHECK(heap && has(&r, text) && has(&r, variable) && has(&r, heap));
+	CHECK(is_constant(&r, text));
+	CHECK(!is_constant(&r, variable) && !is_constant(&r, heap) && !is_constant(&r, &r));
+	CHECK(!is_constant(&r, (const void *)8));
+	free(heap);
+	readable_deinit(&r);
+}
+
+/* Memory of nobody is none, and what no file has is not constant, even if nobody may write it. */
+static void test_refused(void)
+{
+	struct readable r = begin();
+	char *page = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(page != MAP_FAILED && munmap(page + 4096, 4096) == 0);
+	CHECK(has(&r, page) && !is_constant(&r, page));
+	CHECK(!readable_has(&r, (uintptr_t)page, 4097));
+	CHECK(!has(&r, (const void *)8));
+	(void)munmap(page, 4096);
+	readable_deinit(&r);
+}
+
+int main(void)
+{
+	RUN(test_own);
+	RUN(test_refused);
+	return 0;
+}
