@@ -8,6 +8,7 @@
 #include "runtimes/interp.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
+#include "src/reader/constants.h"
 #include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
 #include "src/reader/own-tids.h"
@@ -37,6 +38,7 @@ struct reader_client {
 	bool hopeless, told;
 	struct contexts *contexts;     /* NULL: its threads publish none */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
+	struct constants *constants;   /* of Go's program; NULL: it is none */
 	uint32_t glibc_bytes;	       /* of glibc's struct of a thread; 0: not known */
 };
 
@@ -67,6 +69,7 @@ static void end(struct reader_client *client)
 	interp_free(client->interp);
 	contexts_free(client->contexts);
 	free(client->goroutines);
+	free(client->constants);
 	if (client->pid) {
 		(void)close_fd(client->memory);
 		(void)close_fd(client->maps);
@@ -148,6 +151,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.contexts = contexts_of(&m->client.threads),
 		.goroutines = goroutines_of(&m->client.threads),
 		.glibc_bytes = m->client.threads.context_glibc_bytes,
+		.constants =
+			m->client.threads.go_version ? calloc(1, sizeof(struct constants)) : NULL,
 		.readable = {.open_maps = maps_of,
 			     .ctx = client,
 			     .major = m->client.major,
@@ -188,9 +193,19 @@ static bool is_copied(const struct client_sample *s, uint64_t address, size_t n)
 static bool read_now(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct reader_client *client = ctx;
+	const uint8_t *constant =
+		client->constants ? constants_find(client->constants, address, n) : NULL;
 
-	return address <= INT64_MAX && readable_has(&client->readable, address, n) &&
-	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
+	if (constant) {
+		memcpy(ret, constant, n);
+		return true;
+	}
+	if (address > INT64_MAX || !readable_has(&client->readable, address, n) ||
+	    pread(client->memory, ret, n, (off_t)address) != (ssize_t)n)
+		return false;
+	if (client->constants && readable_is_constant(&client->readable, address, n))
+		constants_put(client->constants, address, ret, n);
+	return true;
 }
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libreader.a
 libreader_a_SOURCES = \
 	src/reader/clients.c src/reader/clients.h \
+	src/reader/constants.c src/reader/constants.h \
 	src/reader/contexts.c src/reader/contexts.h \
 	src/reader/go-threads.c src/reader/go-threads.h \
 	src/reader/main.c \
@@ -30,6 +31,10 @@ tests_unit_test_clients_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 check_PROGRAMS += tests/unit/test-contexts
 tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/test.h
 tests_unit_test_contexts_LDADD = libreader.a libruntimes.a libutil.a
+
+check_PROGRAMS += tests/unit/test-constants
+tests_unit_test_constants_SOURCES = tests/unit/test-constants.c tests/unit/test.h
+tests_unit_test_constants_LDADD = libreader.a libutil.a
 
 check_PROGRAMS += tests/unit/test-go-threads
 tests_unit_test_go_threads_SOURCES = tests/unit/test-go-threads.c tests/unit/test.h

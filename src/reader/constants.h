@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Short constants in the file of a program, such as the keys of labels: each is read once. */
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONSTANTS = 64, CONSTANT_BYTES = 48 };
+
+/* Starts as zeros. */
+struct constants {
+	struct constant {
+		uint64_t address; /* 0: none */
+		size_t n;
+		uint8_t bytes[CONSTANT_BYTES];
+	} items[CONSTANTS];
+};
+
+/* The n bytes there, as they were put; NULL: they were not. */
+const uint8_t *constants_find(const struct constants *c, uint64_t address, size_t n);
+/* Those that are too many are left out. */
+void constants_put(struct constants *c, uint64_t address, const void *bytes, size_t n);
