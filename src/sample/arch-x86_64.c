@@ -16,6 +16,7 @@ const uint32_t arch_arguments[4] = {PERF_REG_X86_DI, PERF_REG_X86_SI, PERF_REG_X
 				    PERF_REG_X86_CX};
 const uint32_t arch_go_arguments[4] = {PERF_REG_X86_AX, PERF_REG_X86_BX, PERF_REG_X86_CX,
 				       PERF_REG_X86_DI};
+const bool arch_has_arguments = true;
 const uint32_t arch_sp = PERF_REG_X86_SP, arch_ip = PERF_REG_X86_IP;
 const char sample_arch_name[] = "x86_64";
 

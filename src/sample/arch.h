@@ -28,6 +28,10 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 /* Stack pointer and program counter. */
 extern const uint32_t arch_sp, arch_ip;
+/* Where they are among sample_place_regs; and a function's first argument, which is there if its
+ * registers are sampled at all. */
+enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
+extern const bool arch_has_arguments;
 /* Register of a system call's second argument; UINT32_MAX: it is not sampled. */
 extern const uint32_t arch_second_argument;
 /* Of a function; UINT32_MAX: the same. */

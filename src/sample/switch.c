@@ -3,6 +3,7 @@
  * sched:sched_waking: the thread that is woken; the one that runs wakes it. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/utsname.h>
 
 #include "src/sample/arch.h"
@@ -76,24 +77,24 @@ static bool get(const struct record *r, const struct tracepoint_field *f, int64_
 	return tracepoint_get(f, r->sample.raw, r->sample.n_raw, ret);
 }
 
-/* One pass over the registers: this is done for every switch of the host. */
+/* Of each switch of the host: its event has these registers alone, in their order. */
 static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch *ret)
 {
-	uint32_t n = 0, k = 0;
+	uint64_t *spot = ret->spot.regs;
+	uint32_t k = 0;
 
-	for (uint64_t left = mask | sample_place_regs; left; left &= left - 1) {
-		uint32_t reg = (uint32_t)__builtin_ctzll(left);
-		uint64_t value = mask >> reg & 1 ? regs[n++] : 0;
+	if (mask == sample_place_regs) {
+		memcpy(spot, regs, sizeof(ret->spot.regs));
+	} else {
+		for (uint64_t left = sample_place_regs; left; left &= left - 1) {
+			uint32_t reg = (uint32_t)__builtin_ctzll(left);
 
-		if (sample_place_regs >> reg & 1)
-			ret->spot.regs[k++] = value;
-		if (reg == arch_sp)
-			ret->sp = value;
-		else if (reg == arch_ip)
-			ret->ip = value;
-		else if (reg == arch_arguments[0])
-			ret->argument = value;
+			spot[k++] = mask >> reg & 1 ? arch_register(mask, regs, reg) : 0;
+		}
 	}
+	ret->sp = spot[ARCH_SPOT_SP];
+	ret->ip = spot[ARCH_SPOT_IP];
+	ret->argument = arch_has_arguments ? spot[ARCH_SPOT_ARGUMENT] : 0;
 }
 
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
@@ -164,7 +165,7 @@ bool sample_second_argument(const struct sample_options *o, const struct record 
 
 bool sample_has_arguments(void)
 {
-	return arch_arguments[0] < 64;
+	return arch_has_arguments;
 }
 
 bool sample_arguments(const struct sample_options *o, const struct record *r, bool go,
