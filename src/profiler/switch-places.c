@@ -33,16 +33,19 @@ static uint64_t hash_key(uint32_t thread, uint64_t sp, uint64_t ip, uint64_t obj
 	return hash_combine(hash_combine(hash_combine(thread, sp), ip), object);
 }
 
+static bool is_key_of(const struct key *k, uint32_t thread, const struct switch_out *o)
+{
+	return k->thread == thread && k->sp == o->sp && k->ip == o->ip && k->object == o->object;
+}
+
 uint32_t switches_find_key(const struct switches *s, uint32_t thread, const struct switch_out *o)
 {
 	uint64_t h = hash_key(thread, o->sp, o->ip, o->object);
 	uint32_t slot = hash_index_first(&s->key_index, h), row;
 
 	while ((row = hash_index_row(&s->key_index, slot)) != HASH_INDEX_NONE) {
-		const struct key *k = &s->keys.items[row];
-
-		if (hash_index_match(&s->key_index, slot, h) && k->thread == thread &&
-		    k->sp == o->sp && k->ip == o->ip && k->object == o->object)
+		if (hash_index_match(&s->key_index, slot, h) &&
+		    is_key_of(&s->keys.items[row], thread, o))
 			return row;
 		slot = hash_index_next(&s->key_index, slot);
 	}
@@ -78,11 +81,17 @@ static uint32_t add_key(struct switches *s, uint32_t thread, const struct switch
 
 uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o)
 {
-	uint32_t row = switches_find_key(s, thread, o);
+	struct switch_thread *t = &s->threads.items[thread];
+	uint32_t row = t->last_key;
 
+	/* Most threads wait in one place. The row may be another thread's by now, or free. */
+	if (row < s->keys.n && s->keys.items[row].used && is_key_of(&s->keys.items[row], thread, o))
+		return row;
+	row = switches_find_key(s, thread, o);
 	if (row == SWITCHES_NONE)
 		row = add_key(s, thread, o);
 	s->totals.n_refused += row == SWITCHES_NONE;
+	t->last_key = row;
 	return row;
 }
 
