@@ -161,7 +161,7 @@ add_program() # FILE PATH-INSIDE
 	cp "$1" "$root$2" || exit 1
 	libraries "$1" | while read -r library; do
 		[ -e "$root$library" ] || case $library in
-		"$root"/* | "$work"/* | "$sysroot"/*) ;;
+		"$root"/* | "$work"/* | "${sysroot:-$work}"/*) ;;
 		*) mkdir -p "$root$(dirname "$library")" && cp -L "${sysroot:+$sysroot/root}$library" "$root$library" ;;
 		esac
 	done
