@@ -8,7 +8,7 @@
  *	/kubepods.slice/.../kubepods-burstable-pod<u_i_d>.slice/cri-containerd-<id>.scope
  *	/system.slice/containerd.service/kubepods-pod<u_i_d>.slice:cri-containerd:<id>
  *	/.../crio-<id>.scope[/container]                           (crio-conmon-<id> is the monitor)
- *	/machine.slice/libpod-<id>.scope[/container], /libpod_parent/libpod-<id>
+ *	/machine.slice/libpod-<id>.scope[/container], /libpod_parent/[<pod>/]libpod-<id>
  *	/ecs/<task>/<id>, with <id> of 64 or of 32 hex digits and "-<digits>"
  *
  * The innermost of each counts: a process in nested containers belongs to the inner one. A
@@ -93,7 +93,6 @@ static const struct {
 	const char *parent, *runtime;
 } parents[] = {
 	{"docker", "docker"},
-	{"libpod_parent", "podman"},
 	{"nerdctl", "containerd"},
 };
 
@@ -149,6 +148,8 @@ static bool parse_container(struct component c, struct component outer, struct h
 	id = without(c, "", ".scope");
 	if (!is_container_id(id))
 		return parse_colon_form(c, ret);
+	if (equals(outer, "libpod_parent")) /* a pod's own, with 64 hex digits as well */
+		return false;
 	set_container(id, "", ret);
 	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
 		if (equals(outer, parents[i].parent))

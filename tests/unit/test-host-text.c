@@ -172,6 +172,15 @@ static void test_cgroup_paths(void)
 		{"/machine.slice/libpod-conmon-" ID ".scope", "", "", "",
 		 "libpod-conmon-" ID ".scope"},
 		{"/libpod_parent/libpod-" ID, ID, "podman", "", ""},
+		/* podman's pods: their own cgroup, the monitors of their containers, a container. */
+		{"/libpod_parent/" ID, "", "", "", ""},
+		{"/libpod_parent/" ID "/conmon", "", "", "", ""},
+		{"/libpod_parent/" ID "/libpod-" ID2, ID2, "podman", "", ""},
+		{"/machine.slice/machine-libpod_pod_" ID ".slice", "", "", "", ""},
+		/* A kubelet's: a pod's own. */
+		{"/kubepods/burstable/pod" UID, "", "", UID, ""},
+		{"/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice", "", "",
+		 UID, ""},
 		{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope", ID,
 		 "podman", "", "user@1000.service"},
 		{"/system.slice/web.service/libpod-payload-" ID, ID, "podman", "", "web.service"},
