@@ -10,6 +10,7 @@
 #include "src/profiler/allocators.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/live-blocks.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
 #include "util/log.h"

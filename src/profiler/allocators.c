@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/module-rows.h"
 #include "symbolize/alloc-place.h"
 
 #define MAX_BYTES (UINT64_C(1) << 48) /* of a block: a caller may say anything */

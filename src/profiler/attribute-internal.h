@@ -147,10 +147,12 @@ void attribution_put_goroutine(const struct attribution *a, FILE *out, const uin
 			       uint32_t n);
 void attribution_free_span(struct attribution *a, struct process_state *s);
 
-/* Text of strangers into the window's strings, made clean. */
-strid attribution_put_clean(struct attribution *a, const char *text);
-/* What the attribution keeps of a process; NULL without memory. */
+/* Of attribute-state.c: what the attribution keeps of a process, made at first sight; NULL without
+ * memory. Borrowed: it lives as long as p. */
 struct process_state *attribution_process_state(struct host_process *p);
+/* For host_limits: frees what hangs on a file, and on a process. */
+void attribution_free_file(void *ctx, struct host_file *file);
+void attribution_free_process(void *ctx, struct host_process *process);
 
 /* Of attribute-who.c: whether the filter lets a sample of p pass. */
 bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p);
@@ -183,19 +185,9 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r);
 uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r);
 /* So many at most. */
 #define ATTRIBUTION_MAX_KEPT(a) ((a)->max_frames + FRAME_SOURCE_MAX_FRAMES)
-/* The marker that the n frames of a walk end with; PROFILE_N_MARKERS: none. */
-uint32_t attribution_last_marker(const struct attribution *a, uint32_t n);
 /* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.
  * Its code is that of a->process now. PROFILE_NONE where it does not fit. */
 uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);
 /* The same with a frame between the entry and the reason; object PROFILE_NONE: there is none. */
 uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
 				   uint32_t object);
-/* What hangs on the file of a mapping of a->process, opened at first sight; NULL without memory. */
-struct file_state *attribution_open_file(struct attribution *a, struct host_mapping *m);
-/* The module row of an executable mapping of a->process, and what its addresses have more than
- * those of the file. false: there is none, or it is no file's. */
-bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,
-			  uint64_t *ret_bias);
-/* The row of a marker; PROFILE_NONE where it does not fit. */
-uint32_t attribution_marker(struct attribution *a, enum profile_marker marker);

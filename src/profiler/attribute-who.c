@@ -4,6 +4,7 @@
 
 #include "src/process/filter.h"
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "util/clock.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of the attribution, and what happens to each record. attribute-who.c finds out whom a
- * sample belongs to, code-rows.c its code, and attribute-files.c has the files of the window.
+ * sample belongs to, code-rows.c and module-rows.c its code; attribute-files.c has the files of the
+ * window, and attribute-state.c what is kept of each process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <linux/perf_event.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/module-rows.h"
 #include "src/process/filter.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/setup.h"
@@ -25,39 +27,6 @@
 /* Samples that wait for frames: 20 frames each, and of all CPUs of a large host in a drain. */
 #define MAX_PENDING	  4096
 #define MAX_PENDING_BYTES (UINT64_C(1) << 20)
-
-static void free_file_user(void *ctx, struct host_file *file)
-{
-	struct file_state *s = file->user;
-
-	if (s) {
-		unwind_module_free(s->module);
-		free(s->allocator);
-	}
-	free(s);
-	file->user = NULL;
-}
-
-static void free_process_user(void *ctx, struct host_process *process)
-{
-	struct attribution *a = ctx;
-	struct process_state *s = process->user;
-
-	if (s)
-		process_said_deinit(&s->said, &a->sayings);
-	if (s)
-		s->runtime = runtimes_free_process(a->runtimes, s->runtime);
-	if (s)
-		attribution_free_span(a, s);
-	if (s && s->interpreter)
-		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
-	if (s && s->jitdump_path) {
-		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
-		free(s->jitdump_path);
-	}
-	free(s);
-	process->user = NULL;
-}
 
 /*
  * A file is blamed only while its bytes are read: each read is a job of its own, and work in
@@ -267,8 +236,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 			.max_threads = 262144,
 			.max_files = 16384,
 			.max_open_files = setup->max_open_files,
-			.free_user = free_file_user,
-			.free_process_user = free_process_user,
+			.free_user = attribution_free_file,
+			.free_process_user = attribution_free_process,
 			.ctx = a,
 			.exec_unmarked = !replay && !features->comm_exec,
 			.recorded = replay != NULL,

@@ -1,332 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Code as rows of the window: modules, and the frames that a walk finds in them.
- *
- * Rows of the window are cached where they belong: a file carries its module row, a process its
- * process row, each stamped with the window it is of, so a warm sample costs no look-up by string.
- */
-#include <fcntl.h>
+/* The frames that a walk finds, as rows of the window. */
 #include <stdlib.h>
 #include <string.h>
 #include <linux/perf_event.h>
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/join.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/sample/stack-size.h"
-#include "util/file-identity.h"
-#include "util/log.h"
-#include "util/text.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
-#define JIT_UID		  (UINT64_C(1) << 62)
-#define UNREAD_UID	  (UINT64_C(1) << 61)
 /* Further above the stack pointer than frames are large. */
 #define OTHER_STACK_BYTES (UINT64_C(1) << 20)
-
-/* ---- Module rows ---- */
-
-strid attribution_put_clean(struct attribution *a, const char *text)
-{
-	char clean[1024];
-	size_t n = text_clean(clean, sizeof(clean), text, sizeof(clean) - 1);
-
-	return strtab_put_n(&a->profile.strings, clean, n);
-}
-
-static uint32_t fixed_row(struct attribution *a, uint32_t *row, enum profile_uid uid,
-			  enum profile_module_kind kind, const char *path)
-{
-	if (*row == PROFILE_NONE) {
-		struct profile_module m = {
-			.uid = uid,
-			.kind = kind,
-			.process = PROFILE_NONE,
-			.path = strtab_put(&a->profile.strings, path),
-		};
-
-		if (uid == PROFILE_UID_VDSO && a->vdso)
-			unwind_module_text(a->vdso, &m.memory_start, &m.memory_limit,
-					   &m.file_offset);
-		*row = profile_add_module(&a->profile, &m);
-	}
-	return *row;
-}
-
-static uint32_t none_row(struct attribution *a)
-{
-	return fixed_row(a, &a->none_row, PROFILE_UID_NONE, PROFILE_MODULE_NONE, "[unknown]");
-}
-
-static uint32_t marker_row(struct attribution *a)
-{
-	return fixed_row(a, &a->marker_row, PROFILE_UID_MARKER, PROFILE_MODULE_MARKER, "[marker]");
-}
-
-/*
- * The symbolizer has let it go, or is a new one, and here it was closed because nobody ran in it
- * for a while. Once a window: files may be more than can be open.
- */
-static bool is_wanted_again(const struct attribution *a, const struct host_file *file,
-			    struct file_state *s)
-{
-	if (file->fd >= 0 || !s->was_sent || s->sent_generation == a->symbolizer_generation ||
-	    s->again_window == a->window)
-		return false;
-	s->again_window = a->window;
-	return true;
-}
-
-/* The first time a file is walked through: opened by the broker, its headers read. */
-struct file_state *attribution_open_file(struct attribution *a, struct host_mapping *m)
-{
-	struct file_state *s = m->file->user;
-	int fd, r;
-
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return NULL;
-		m->file->user = s;
-	}
-	if (s->tried && !is_wanted_again(a, m->file, s))
-		return s;
-	fd = host_file_open(a->host, a->process, m);
-	/* A process that could not be asked for it may have gone; the next one that maps it is
-	 * asked. */
-	if (fd < 0 || s->tried)
-		return s;
-	s->tried = true;
-	s->window = 0; /* its row is another one now */
-	s->pid = a->process->pid;
-	s->path = m->file->path;
-	(void)file_identity_get(fd, &s->identity);
-	unwinder_tell_reading(a->unwinder, s, true);
-	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
-	unwinder_tell_reading(a->unwinder, s, false);
-	if (r == 0)
-		unwind_module_set_owner(s->module, s);
-	else
-		log_debug("%s: not an ELF file that can be walked: %s", m->file->path,
-			  strerror(-r));
-	return s;
-}
-
-static void add_item(struct attribution *a, enum message_type type, uint64_t id, uint32_t pid)
-{
-	struct handover_item *item = array_push(&a->items);
-
-	if (item)
-		*item = (struct handover_item){.type = type, .id = id, .pid = pid};
-}
-
-/*
- * Until the file is open its frames are offsets in it, which are no addresses of its code: they are
- * of another module, which nobody can name.
- */
-static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
-{
-	struct profile_module m = {
-		.uid = (s->tried ? PROFILE_UID_FIRST_FILE : UNREAD_UID) + file->uid,
-		.kind = PROFILE_MODULE_FILE,
-		.process = PROFILE_NONE,
-	};
-
-	if (s->window == a->window)
-		return s->row;
-	m.path = attribution_put_clean(a, file->path);
-	if (s->module) {
-		size_t n;
-		const uint8_t *id = unwind_module_build_id(s->module, &n);
-
-		m.n_build_id = (uint32_t)(n <= PROFILE_MAX_BUILD_ID ? n : 0);
-		if (m.n_build_id > 0)
-			memcpy(m.build_id, id, m.n_build_id);
-		unwind_module_text(s->module, &m.memory_start, &m.memory_limit, &m.file_offset);
-	}
-	s->window = a->window;
-	s->row = profile_add_module(&a->profile, &m);
-	if (s->tried && s->row != PROFILE_NONE)
-		add_item(a, MESSAGE_MODULE, m.uid, 0);
-	return s->row;
-}
-
-struct process_state *attribution_process_state(struct host_process *p)
-{
-	if (!p->user) {
-		struct process_state *s = calloc(1, sizeof(*s));
-
-		if (s)
-			s->row = s->jit_row = PROFILE_NONE;
-		p->user = s;
-	}
-	return p->user;
-}
-
-/* A compiler that writes such a file maps it executable, so that the mapping shows it. */
-static bool is_jitdump(const char *path)
-{
-	const char *name = strrchr(path, '/');
-	size_t n;
-
-	if (!name || strncmp(name, "/jit-", 5) != 0)
-		return false;
-	n = strspn(name + 5, "0123456789");
-	return n > 0 && strcmp(name + 5 + n, ".dump") == 0;
-}
-
-static int open_jitdump(struct attribution *a, struct host_process *p, struct process_state *s)
-{
-	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		struct host_mapping *m = &p->mappings[i];
-		int fd;
-
-		if (m->kind != HOST_MAPPING_FILE || !is_jitdump(m->file->path))
-			continue;
-		fd = host_file_open(a->host, p, m);
-		if (fd < 0)
-			return -1;
-		free(s->jitdump_path);
-		s->jitdump_path = strdup(m->file->path);
-		s->jitdump.ino = 0;
-		(void)file_identity_get(fd, &s->jitdump);
-		s->jitdump.size = FILE_GROWS;
-		/* The host may close its own. */
-		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	}
-	return -1;
-}
-
-static int open_perf_map(struct attribution *a, const struct host_process *p)
-{
-	int fd = a->replay ? replay_open_perf_map(a->replay, p->pid)
-			   : outside_open_perf_map(&a->outside, p->pid);
-
-	return fd < 0 ? -2 : fd;
-}
-
-/* Code that belongs to no file: what its compiler writes down may name it. */
-static uint32_t jit_row(struct attribution *a, struct host_process *p)
-{
-	struct process_state *s = attribution_process_state(p);
-
-	if (!s)
-		return none_row(a);
-	if (s->jit_row == PROFILE_NONE) {
-		struct profile_module m = {
-			.uid = JIT_UID + a->next_jit_uid++,
-			.kind = PROFILE_MODULE_JIT,
-			.process = s->row,
-			.path = strtab_put(&a->profile.strings, "[anon]"),
-		};
-
-		s->jit_row = profile_add_module(&a->profile, &m);
-		/* Either may appear later than the first frame of the code: looked for once a
-		 * window. */
-		if (p->jitdump_fd < 0)
-			p->jitdump_fd = open_jitdump(a, p, s);
-		if (p->jitdump_fd >= 0)
-			add_item(a, MESSAGE_JITDUMP, p->start_unix_ns, p->pid);
-		if (p->perf_map_fd < 0 && (a->replay || !p->exited))
-			p->perf_map_fd = open_perf_map(a, p);
-		if (p->perf_map_fd >= 0)
-			add_item(a, MESSAGE_PERF_MAP, p->start_unix_ns, p->pid);
-	}
-	return s->jit_row;
-}
-
-/* ---- The walk ---- */
-
-/* Its compiler may have written down how it is unwound. */
-static void find_jit_rows(struct attribution *a, uint64_t pc, struct unwind_mapping *mapping)
-{
-	const struct host_process *p = a->process;
-	const struct process_state *s = p->user;
-
-	if (p->jitdump_fd < 0 || !s || a->frame_pointers)
-		return;
-	code_unwinding_find(a->code, p->pid, p->start_unix_ns, p->jitdump_fd,
-			    a->other_clock ? UINT64_MAX : a->time_ns, pc, mapping);
-}
-
-static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
-{
-	struct attribution *a = ctx;
-	struct host_mapping *m = host_mapping_find(a->host, a->process, pc, a->time_ns);
-	struct file_state *s;
-
-	if (!m)
-		return false;
-	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
-	switch (m->kind) {
-	case HOST_MAPPING_VDSO:
-		ret->module = a->foreign_vdso ? NULL : a->vdso;
-		ret->tag = fixed_row(a, &a->vdso_row,
-				     a->foreign_vdso ? PROFILE_UID_FOREIGN_VDSO : PROFILE_UID_VDSO,
-				     PROFILE_MODULE_VDSO, "[vdso]");
-		if (!ret->module || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
-			ret->bias = m->start;
-		return true;
-	case HOST_MAPPING_ANON:
-		ret->tag = jit_row(a, a->process);
-		find_jit_rows(a, pc, ret);
-		return true;
-	default:
-		break;
-	}
-
-	s = attribution_open_file(a, m);
-	if (!s)
-		return false;
-	ret->module = s->module;
-	ret->tag = file_row(a, m->file, s);
-	if (m->bias_state == 0 && s->tried) {
-		m->bias_state = 1;
-		if (!s->module ||
-		    !unwind_module_bias(s->module, m->start, m->file_offset, &m->bias))
-			m->bias_state = 2;
-	}
-	/* Without program headers the file offset is the address that says most. */
-	ret->bias = m->bias_state == 1 ? m->bias : m->start - m->file_offset;
-	ret->file_missing = !s->module;
-	return true;
-}
-
-bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,
-			  uint64_t *ret_bias)
-{
-	struct unwind_mapping m;
-
-	if (!a->process || !find_mapping(a, start, &m) || m.tag == PROFILE_NONE ||
-	    a->profile.modules.items[m.tag].kind != PROFILE_MODULE_FILE)
-		return false;
-	*ret_row = m.tag;
-	*ret_bias = m.bias;
-	return true;
-}
-
-uint32_t attribution_marker(struct attribution *a, enum profile_marker marker)
-{
-	return profile_add_frame(&a->profile, marker_row(a), marker);
-}
-
-static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
-			   enum profile_counter counter)
-{
-	a->counters[counter]++;
-	a->frames[n] = profile_add_frame(&a->profile, marker_row(a), marker);
-	return n + 1;
-}
-
-uint32_t attribution_last_marker(const struct attribution *a, uint32_t n)
-{
-	const struct profile_frame *f;
-
-	if (n == 0 || a->frames[n - 1] == PROFILE_NONE)
-		return PROFILE_N_MARKERS;
-	f = &a->profile.frames.items[a->frames[n - 1]];
-	return f->module == a->marker_row ? (uint32_t)f->address : PROFILE_N_MARKERS;
-}
 
 /* ---- Frames of runtimes ---- */
 
@@ -471,12 +157,20 @@ static uint32_t add_walked(struct attribution *a, uint32_t n, size_t i)
 			keep(a, known_frames_put(a->known_frames, &frames[k]));
 	}
 	if (n_frames == 0) {
-		a->frames[n++] =
-			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
-					  f->address - f->bias);
+		a->frames[n++] = profile_add_frame(
+			&a->profile, f->tag == UINT32_MAX ? attribution_unknown_row(a) : f->tag,
+			f->address - f->bias);
 		keep(a, f->address);
 	}
 	return n;
+}
+
+static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
+			   enum profile_counter counter)
+{
+	a->counters[counter]++;
+	a->frames[n] = attribution_marker(a, marker);
+	return n + 1;
 }
 
 /* ---- The user's frames ---- */
@@ -554,7 +248,7 @@ static void read_regs(const struct attribution *a, const struct record *r, struc
 static uint32_t add_found(struct attribution *a, uint32_t n, uint64_t address,
 			  const struct unwind_mapping *m)
 {
-	uint32_t module = m ? m->tag : none_row(a);
+	uint32_t module = m ? m->tag : attribution_unknown_row(a);
 	uint64_t bias = m ? m->bias : 0;
 
 	a->walked[a->n_walked++] = (struct unwind_frame){
@@ -578,7 +272,7 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 		uint64_t address = r->sample.user_chain[i] - (i > 0);
 		struct unwind_mapping m;
 
-		n = add_found(a, n, address, find_mapping(a, address, &m) ? &m : NULL);
+		n = add_found(a, n, address, attribution_find_mapping(a, address, &m) ? &m : NULL);
 	}
 	return n;
 }
@@ -589,7 +283,7 @@ static uint32_t add_without_stack(struct attribution *a, const struct unwind_reg
 	struct unwind_mapping m;
 
 	if ((regs->valid & UNWIND_REG_BIT(UNWIND_REG_PC)) &&
-	    find_mapping(a, regs->r[UNWIND_REG_PC], &m))
+	    attribution_find_mapping(a, regs->r[UNWIND_REG_PC], &m))
 		n = add_found(a, n, regs->r[UNWIND_REG_PC], &m);
 	return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
 }
@@ -610,15 +304,16 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	code_unwinding_begin(a->code);
 	if (a->runtimes)
 		runtimes_begin(a->runtimes);
-	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
-			      a, a->walked, a->max_frames, &n_walked);
+	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack,
+			      attribution_find_mapping, a, a->walked, a->max_frames, &n_walked);
 	if (a->runtimes)
 		runtimes_end(a->runtimes);
 	tell_stack_size(a, outcome, r);
 	n_copied = n_walked;
 	if (outcome == UNWIND_TRUNCATED && r->sample.n_user_chain > 0)
 		outcome = unwind_continue(a->unwinder, r->sample.user_chain, r->sample.n_user_chain,
-					  find_mapping, a, a->walked, a->max_frames, &n_walked);
+					  attribution_find_mapping, a, a->walked, a->max_frames,
+					  &n_walked);
 	a->counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
 	a->n_walked = (uint32_t)n_walked;
 	for (size_t i = 0; i < n_walked; i++)
@@ -634,23 +329,13 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	return n;
 }
 
-static uint32_t kernel_row(struct attribution *a)
-{
-	bool known = !a->replay || replay_kernel_is_known(a->replay);
-
-	if (a->kernel_row == PROFILE_NONE && a->replay && replay_kallsyms_copy(a->replay) >= 0)
-		add_item(a, MESSAGE_KALLSYMS, 0, 0);
-	return fixed_row(a, &a->kernel_row, known ? PROFILE_UID_KERNEL : PROFILE_UID_FOREIGN_KERNEL,
-			 PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
-}
-
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r)
 {
 	uint32_t row = PROFILE_NONE, n = 0;
 
 	for (uint64_t i = 0; i < r->sample.n_kernel && n < MAX_KERNEL_FRAMES; i++) {
 		if (row == PROFILE_NONE)
-			row = kernel_row(a);
+			row = attribution_kernel_row(a);
 		/* All but the innermost are return addresses. */
 		a->frames[n++] = profile_add_frame(&a->profile, row, r->sample.kernel[i] - (i > 0));
 	}
@@ -702,14 +387,14 @@ static uint32_t add_number(struct attribution *a, uint32_t n, uint64_t number)
 
 	a->frames[n] = known_frames_get(a->known_frames, number, &f)
 			       ? join_runtime_row(&a->profile, &f)
-			       : profile_add_frame(&a->profile, none_row(a), 0);
+			       : profile_add_frame(&a->profile, attribution_unknown_row(a), 0);
 	return n + 1;
 }
 
 /* Leaf first: the kernel's, the user's, and what is missing. */
 static uint32_t add_known(struct attribution *a, const struct switch_stack *known, uint32_t object)
 {
-	uint32_t n = 0, row = known->n_kernel ? kernel_row(a) : PROFILE_NONE;
+	uint32_t n = 0, row = known->n_kernel ? attribution_kernel_row(a) : PROFILE_NONE;
 
 	while (n < known->n_kernel) {
 		a->frames[n] = profile_add_frame(&a->profile, row, known->addresses[n]);
@@ -723,14 +408,16 @@ static uint32_t add_known(struct attribution *a, const struct switch_stack *know
 		n = known_frames_is_number(address)
 			    ? add_number(a, n, address)
 			    : add_found(a, n, address,
-					a->process && find_mapping(a, address, &m) ? &m : NULL);
+					a->process && attribution_find_mapping(a, address, &m)
+						? &m
+						: NULL);
 	}
 	if (known->marker < PROFILE_N_MARKERS)
-		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->marker);
+		a->frames[n++] = attribution_marker(a, known->marker);
 	if (object != PROFILE_NONE)
 		a->frames[n++] = object;
 	if (known->reason < PROFILE_N_MARKERS)
-		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->reason);
+		a->frames[n++] = attribution_marker(a, known->reason);
 	return n;
 }
 

@@ -5,6 +5,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute.c src/profiler/attribute.h \
 	src/profiler/attribute-files.c \
 	src/profiler/attribute-internal.h \
+	src/profiler/attribute-state.c \
 	src/profiler/attribute-who.c \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
@@ -20,6 +21,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \
+	src/profiler/module-rows.c src/profiler/module-rows.h \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \

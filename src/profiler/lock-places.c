@@ -12,6 +12,7 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/lock-places.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -8,6 +8,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/blocked-call.h"
 #include "src/profiler/lock-places.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"

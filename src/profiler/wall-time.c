@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/wall-time.h"
 
 #define MAX_THREADS 262144
