@@ -175,10 +175,6 @@ uint32_t attribution_process_row(struct attribution *a, struct host_process *p);
  */
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);
-/* Lets the walk ask for frames of runtimes. 0 or -ENOMEM. */
-int attribution_new_runtimes(struct attribution *a);
-/* Whether the process of the sample has an interpreter that the readers read: tells them. */
-void attribution_look_for_interpreter(struct attribution *a);
 /* Both: how many. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
 /* The same, for a stack that outlives the window: it is in a->kept, too. */

@@ -14,6 +14,7 @@
 #include "src/profiler/module-rows.h"
 #include "src/process/filter.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/process-runtimes.h"
 #include "src/profiler/setup.h"
 #include "util/clock.h"
 #include "util/file-identity.h"

@@ -25,6 +25,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
+	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \
 	src/profiler/process-said.c src/profiler/process-said.h \
 	src/profiler/profiler.h \
 	src/profiler/program-variable.c src/profiler/program-variable.h \

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/module-rows.h"
+#include "src/profiler/outside.h"
+#include "src/profiler/process-runtimes.h"
+
+/* The mapped file that is the most telling one; NULL: none is mapped. */
+static struct host_mapping *find_file(const struct host_process *p, int (*rank_of)(const char *))
+{
+	struct host_mapping *found = NULL;
+	int rank = 0;
+
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		struct host_mapping *m = &p->mappings[i];
+		int its = m->kind == HOST_MAPPING_FILE ? rank_of(m->file->path) : 0;
+
+		if (its > rank) {
+			found = m;
+			rank = its;
+		}
+	}
+	return found;
+}
+
+/* The runtime's file must be open: the broker has found then that it keeps nobody waiting. */
+static struct process_runtime *find_runtime(struct attribution *a)
+{
+	struct host_mapping *m = find_file(a->process, runtimes_rank);
+	const struct file_state *file = m ? attribution_open_file(a, m) : NULL;
+
+	if (!file || !file->module)
+		return NULL;
+	return runtimes_add_process(a->runtimes, a->process->pid, m->start - m->file_offset,
+				    m->file->key.major, m->file->key.minor);
+}
+
+/* NULL: no memory. Another program may have its interpreter at the same place, but in memory of its
+ * own. */
+static struct process_state *state_of_program(struct attribution *a)
+{
+	struct process_state *s = attribution_process_state(a->process);
+
+	if (!s || s->n_execs == a->process->n_execs)
+		return s;
+	s->n_execs = a->process->n_execs;
+	s->runtime = runtimes_free_process(a->runtimes, s->runtime);
+	if (s->interpreter)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	s->n_runtime_mappings = s->n_interpreter_mappings = 0;
+	return s;
+}
+
+/* Looked for only once a frame is in code of no file, and once more when there are new mappings. */
+static struct process_runtime *runtime_of(struct attribution *a)
+{
+	struct process_state *s = state_of_program(a);
+
+	if (!s || s->runtime || s->n_runtime_mappings == a->process->n_mappings)
+		return s ? s->runtime : NULL;
+	s->n_runtime_mappings = a->process->n_mappings;
+	s->runtime = find_runtime(a);
+	return s->runtime;
+}
+
+/* Looked for when there are new mappings: a process that executes another program has others. */
+void attribution_look_for_interpreter(struct attribution *a)
+{
+	struct process_state *s = state_of_program(a);
+	const struct file_state *file;
+	struct host_mapping *m;
+	uint64_t image;
+
+	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
+		return;
+	s->n_interpreter_mappings = a->process->n_mappings;
+	m = find_file(a->process, readers_rank);
+	/* The broker has found then that its filesystem keeps nobody waiting. */
+	file = m ? attribution_open_file(a, m) : NULL;
+	image = file && file->module ? m->start - m->file_offset : 0;
+	if (s->interpreter && interpreter_image(s->interpreter) != image)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	if (image && !s->interpreter)
+		s->interpreter = readers_add_interpreter(a->readers, a->process->pid, image,
+							 m->file->key.major, m->file->key.minor);
+}
+
+static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,
+				       struct unwind_regs *regs, enum unwind_outcome *ret_outcome,
+				       uint64_t *ret_missing)
+{
+	struct attribution *a = ctx;
+	struct process_runtime *runtime = runtime_of(a);
+
+	return runtime ? runtimes_step(a->runtimes, runtime, frame, regs, ret_outcome, ret_missing)
+		       : UNWIND_NOT_MINE;
+}
+
+static int open_memory(void *ctx, uint32_t pid)
+{
+	return outside_open_memory(&((struct attribution *)ctx)->outside, pid);
+}
+
+static int open_maps(void *ctx, uint32_t pid)
+{
+	return outside_open_maps(&((struct attribution *)ctx)->outside, pid);
+}
+
+/* Each read is a job of its own: the process is to blame for one that does not end. */
+static void on_reading_memory(void *ctx, uint32_t pid, bool begins)
+{
+	const struct attribution *a = ctx;
+
+	a->role->status->process = begins ? pid : 0;
+	role_job_begin(a->role);
+}
+
+int attribution_new_runtimes(struct attribution *a)
+{
+	const struct runtimes_source source = {a, open_memory, open_maps, on_reading_memory};
+	int r = runtimes_new(&a->runtimes, &source);
+
+	if (r == 0)
+		unwinder_ask_foreign(a->unwinder, step_runtime, a);
+	return r;
+}

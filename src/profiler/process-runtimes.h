@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which runtime and which interpreter a process has: found among its mapped files, told to those
+ * that read their frames (runtimes.h, readers.h), and forgotten when the process executes another
+ * program.
+ */
+
+struct attribution;
+
+/* Lets the walk ask runtimes for their frames. 0 or -ENOMEM. */
+int attribution_new_runtimes(struct attribution *a);
+
+/* Tells the readers if a->process has an interpreter that they read. Looks again only when the
+ * process has new mappings. */
+void attribution_look_for_interpreter(struct attribution *a);
