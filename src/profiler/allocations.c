@@ -9,10 +9,12 @@
 
 #include "src/profiler/allocators.h"
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/known-stacks.h"
 #include "src/profiler/live-blocks.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
+#include "src/profiler/walk.h"
 #include "util/log.h"
 
 #define MAX_LIVE	262144

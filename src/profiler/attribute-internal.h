@@ -156,34 +156,8 @@ void attribution_free_process(void *ctx, struct host_process *process);
 
 /* Of attribute-who.c: whether the filter lets a sample of p pass. */
 bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p);
-/* Of a task of another pid namespace than ours? The kernel gives it the idle task's number, which
- * has no user side; nothing else is known of it. */
-static inline bool attribution_is_out_of_sight(const struct record *r)
-{
-	return r->pid == 0 && r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE;
-}
 /* The row of its thread; PROFILE_NONE where it does not fit. p NULL: it is not known. */
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p);
 /* The row of a process, as of its last sample. */
 uint32_t attribution_process_row(struct attribution *a, struct host_process *p);
-
-/*
- * Of code-rows.c: frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE
- * where it is full); the new n. The user's are those of a->process at a->time_ns; a->walked and
- * a->n_walked are the same without markers.
- */
-uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
-uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);
-/* Both: how many. */
-uint32_t attribution_walk(struct attribution *a, const struct record *r);
-/* The same, for a stack that outlives the window: it is in a->kept, too. */
-uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r);
-/* So many at most. */
-#define ATTRIBUTION_MAX_KEPT(a) ((a)->max_frames + FRAME_SOURCE_MAX_FRAMES)
-/* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.
- * Its code is that of a->process now. PROFILE_NONE where it does not fit. */
-uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);
-/* The same with a frame between the entry and the reason; object PROFILE_NONE: there is none. */
-uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
-				   uint32_t object);

@@ -6,6 +6,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/walk.h"
 #include "util/clock.h"
 
 /* The user of a process is looked at again this often. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of the attribution, and what happens to each record. attribute-who.c finds out whom a
- * sample belongs to, code-rows.c and module-rows.c its code; attribute-files.c has the files of the
- * window, and attribute-state.c what is kept of each process.
+ * sample belongs to, walk.c its frames, and module-rows.c their modules. attribute-files.c has the
+ * files of the window, and attribute-state.c what is kept of each process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +16,7 @@
 #include "src/profiler/outside.h"
 #include "src/profiler/process-runtimes.h"
 #include "src/profiler/setup.h"
+#include "src/profiler/walk.h"
 #include "util/clock.h"
 #include "util/file-identity.h"
 #include "util/log.h"

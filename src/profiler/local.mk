@@ -9,7 +9,6 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-who.c \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
-	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \
 	src/profiler/go-program.c src/profiler/go-program.h \
@@ -18,6 +17,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/join.c src/profiler/join.h \
 	src/profiler/kills.c src/profiler/kills.h \
 	src/profiler/known-frames.c src/profiler/known-frames.h \
+	src/profiler/known-stacks.c src/profiler/known-stacks.h \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \
@@ -39,6 +39,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/switch-stacks.c \
 	src/profiler/switches.c src/profiler/switches.h \
 	src/profiler/switches-internal.h \
+	src/profiler/walk.c src/profiler/walk.h \
 	src/profiler/wall-time.c src/profiler/wall-time.h \
 	src/profiler/windows.c
 

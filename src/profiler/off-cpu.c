@@ -7,11 +7,13 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/blocked-call.h"
+#include "src/profiler/known-stacks.h"
 #include "src/profiler/lock-places.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
+#include "src/profiler/walk.h"
 #include "src/profiler/wall-time.h"
 #include "src/sample/ledger.h"
 #include "util/clock.h"

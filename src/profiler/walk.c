@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames that a walk finds, as rows of the window. */
 #include <stdlib.h>
 #include <string.h>
 #include <linux/perf_event.h>
@@ -8,6 +7,7 @@
 #include "src/profiler/join.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/walk.h"
 #include "src/sample/stack-size.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
@@ -136,6 +136,14 @@ static uint32_t add_found(struct attribution *a, uint32_t n, uint64_t address,
 	return n + 1;
 }
 
+uint32_t attribution_add_address(struct attribution *a, uint32_t n, uint64_t address)
+{
+	struct unwind_mapping m;
+
+	return add_found(a, n, address,
+			 a->process && attribution_find_mapping(a, address, &m) ? &m : NULL);
+}
+
 /*
  * The frames that the kernel found by following frame pointers. It does not say whether it reached
  * the thread's entry, so there is no marker and no count; code without frame pointers is missing.
@@ -146,12 +154,8 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 
 	if (!n_chain)
 		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
-	for (uint64_t i = 0; i < n_chain && i < a->max_frames; i++) {
-		uint64_t address = r->sample.user_chain[i] - (i > 0);
-		struct unwind_mapping m;
-
-		n = add_found(a, n, address, attribution_find_mapping(a, address, &m) ? &m : NULL);
-	}
+	for (uint64_t i = 0; i < n_chain && i < a->max_frames; i++)
+		n = attribution_add_address(a, n, r->sample.user_chain[i] - (i > 0));
 	return n;
 }
 
@@ -166,7 +170,7 @@ static uint32_t add_without_stack(struct attribution *a, const struct unwind_reg
 	return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
 }
 
-uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
+static uint32_t add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
 {
 	struct unwind_regs regs = {.valid = 0};
 	enum unwind_outcome outcome;
@@ -207,7 +211,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	return n;
 }
 
-uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r)
+static uint32_t add_kernel_frames(struct attribution *a, const struct record *r)
 {
 	uint32_t row = PROFILE_NONE, n = 0;
 
@@ -238,14 +242,14 @@ static bool has_user_side(const struct host_process *p, const struct record *r, 
 
 uint32_t attribution_walk(struct attribution *a, const struct record *r)
 {
-	uint32_t n = attribution_add_kernel_frames(a, r);
+	uint32_t n = add_kernel_frames(a, r);
 
 	a->n_walked = a->n_kept = 0;
 	if (attribution_is_out_of_sight(r)) {
 		a->counters[PROFILE_USER_STACKS]++;
 		return add_marker(a, n, PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING);
 	}
-	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
+	return has_user_side(a->process, r, n) ? add_user_frames(a, r, n) : n;
 }
 
 uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r)
@@ -256,64 +260,4 @@ uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r)
 	n = attribution_walk(a, r);
 	a->keeping = false;
 	return n;
-}
-
-/* A frame of a runtime, under its number. */
-static uint32_t add_number(struct attribution *a, uint32_t n, uint64_t number)
-{
-	struct runtime_frame f;
-
-	a->frames[n] = known_frames_get(a->known_frames, number, &f)
-			       ? join_runtime_row(&a->profile, &f)
-			       : profile_add_frame(&a->profile, attribution_unknown_row(a), 0);
-	return n + 1;
-}
-
-/* Leaf first: the kernel's, the user's, and what is missing. */
-static uint32_t add_known(struct attribution *a, const struct switch_stack *known, uint32_t object)
-{
-	uint32_t n = 0, row = known->n_kernel ? attribution_kernel_row(a) : PROFILE_NONE;
-
-	while (n < known->n_kernel) {
-		a->frames[n] = profile_add_frame(&a->profile, row, known->addresses[n]);
-		n++;
-	}
-	a->n_walked = a->n_kept = 0;
-	for (uint32_t i = 0; i < known->n_user; i++) {
-		uint64_t address = known->addresses[known->n_kernel + i];
-		struct unwind_mapping m;
-
-		n = known_frames_is_number(address)
-			    ? add_number(a, n, address)
-			    : add_found(a, n, address,
-					a->process && attribution_find_mapping(a, address, &m)
-						? &m
-						: NULL);
-	}
-	if (known->marker < PROFILE_N_MARKERS)
-		a->frames[n++] = attribution_marker(a, known->marker);
-	if (object != PROFILE_NONE)
-		a->frames[n++] = object;
-	if (known->reason < PROFILE_N_MARKERS)
-		a->frames[n++] = attribution_marker(a, known->reason);
-	return n;
-}
-
-uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
-				   uint32_t object)
-{
-	static const struct switch_stack not_seen = {.marker = PROFILE_MARKER_NOT_SEEN,
-						     .reason = PROFILE_N_MARKERS};
-	uint32_t n = add_known(a, known ? known : &not_seen, known ? object : PROFILE_NONE);
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (a->frames[i] == PROFILE_NONE)
-			return PROFILE_NONE;
-	}
-	return profile_add_stack(&a->profile, a->frames, n, known ? known->n_kernel : 0);
-}
-
-uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known)
-{
-	return attribution_waiting_stack(a, known, PROFILE_NONE);
 }
