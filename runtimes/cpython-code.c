@@ -62,7 +62,7 @@ static strid put_characters(struct cpython *p, const uint8_t *bytes, size_t n, s
 /* Bits of a text's state: what makes it immortal, 3 of the width, compact, ASCII. */
 static uint32_t state_bits(const struct cpython *p, const uint8_t *head)
 {
-	uint32_t state = py_u32(head, py(p, PY_TEXT_STATE));
+	uint32_t state = memory_u32_of(head, py(p, PY_TEXT_STATE));
 
 	return state >> (p->tables.free_threaded && p->tables.minor >= 14 ? 8 : 2);
 }
@@ -76,11 +76,11 @@ static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
 
 	if (at == 0 || at % 8 != 0 ||
 	    !memory_read(&p->memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
-	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
+	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
 		return false;
 	state = state_bits(p, head);
 	width = state & 7;
-	n = py_u64(head, py(p, PY_TEXT_LENGTH));
+	n = memory_u64_of(head, py(p, PY_TEXT_LENGTH));
 	/* Others than compact ones nobody has made for code since 3.3. */
 	if (!(state & 8) || (width != 1 && width != 2 && width != 4) || n > (UINT64_C(1) << 40))
 		return false;
@@ -186,9 +186,9 @@ static bool read_line(struct cpython *p, const struct python_code *c, int32_t pl
 	uint64_t n;
 
 	if (!memory_read(&p->memory, c->lines, head, (size_t)py(p, PY_BYTES_DATA)) ||
-	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->bytes_type)
+	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->bytes_type)
 		return false;
-	n = py_u64(head, py(p, PY_OBJECT_SIZE));
+	n = memory_u64_of(head, py(p, PY_OBJECT_SIZE));
 	if (n > CPYTHON_WINDOW)
 		n = CPYTHON_WINDOW;
 	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->memo->table, n))
@@ -222,21 +222,22 @@ static bool find_line(struct cpython *p, const struct python_code *c, int32_t pl
 /* Facts that do not change while the object is the same one. */
 static uint64_t identify(const struct cpython *p, const uint8_t *head)
 {
-	uint64_t h =
-		hash_combine(py_u64(head, py(p, PY_CODE_NAME)), py_u64(head, py(p, PY_CODE_FILE)));
+	uint64_t h = hash_combine(memory_u64_of(head, py(p, PY_CODE_NAME)),
+				  memory_u64_of(head, py(p, PY_CODE_FILE)));
 
-	h = hash_combine(h, py_u64(head, py(p, PY_CODE_LINES)));
-	h = hash_combine(h, py_u32(head, py(p, PY_CODE_FIRST_LINE)));
-	return p->tables.minor < 11 ? h : hash_combine(h, py_u64(head, py(p, PY_OBJECT_SIZE)));
+	h = hash_combine(h, memory_u64_of(head, py(p, PY_CODE_LINES)));
+	h = hash_combine(h, memory_u32_of(head, py(p, PY_CODE_FIRST_LINE)));
+	return p->tables.minor < 11 ? h
+				    : hash_combine(h, memory_u64_of(head, py(p, PY_OBJECT_SIZE)));
 }
 
 static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct python_code *ret)
 {
 	struct python_code c = {.at = at, .identity = identify(p, head), .owner = p->owner};
-	uint64_t units = py_u64(head, py(p, PY_OBJECT_SIZE));
+	uint64_t units = memory_u64_of(head, py(p, PY_OBJECT_SIZE));
 
-	c.lines = py_u64(head, py(p, PY_CODE_LINES));
-	c.start_line = py_u32(head, py(p, PY_CODE_FIRST_LINE));
+	c.lines = memory_u64_of(head, py(p, PY_CODE_LINES));
+	c.start_line = memory_u32_of(head, py(p, PY_CODE_FIRST_LINE));
 	if (c.start_line > INT32_MAX)
 		return false;
 	if (py_known(p, PY_CODE_BYTECODE)) {
@@ -245,8 +246,8 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 		c.bytecode = at + (uint64_t)py(p, PY_CODE_BYTECODE);
 		c.n_bytecode = (uint32_t)units * 2;
 	}
-	if (!read_text(p, py_u64(head, py(p, PY_CODE_NAME)), false, &c.function) ||
-	    !read_text(p, py_u64(head, py(p, PY_CODE_FILE)), true, &c.file) ||
+	if (!read_text(p, memory_u64_of(head, py(p, PY_CODE_NAME)), false, &c.function) ||
+	    !read_text(p, memory_u64_of(head, py(p, PY_CODE_FILE)), true, &c.file) ||
 	    c.function == STRID_EMPTY)
 		return false;
 	*ret = c;
@@ -274,7 +275,7 @@ static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
 	if (known && is_believed(p, c, prove))
 		return c;
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, p->n_code) ||
-	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
+	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
 		return NULL;
 	if (known && c->identity != identify(p, head)) {
 		p->stats.stale++;

@@ -105,22 +105,6 @@ static inline bool py_known(const struct cpython *p, enum cpython_value v)
 	return p->tables.value[v] >= 0;
 }
 
-static inline uint64_t py_u64(const uint8_t *bytes, int32_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, bytes + at, sizeof(v));
-	return v;
-}
-
-static inline uint32_t py_u32(const uint8_t *bytes, int32_t at)
-{
-	uint32_t v;
-
-	memcpy(&v, bytes + at, sizeof(v));
-	return v;
-}
-
 /* Whether a read may have failed for want of budget. */
 static inline bool cpython_is_spent(const struct cpython *p)
 {

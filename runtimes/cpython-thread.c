@@ -15,7 +15,7 @@ enum {
 static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
 			  enum cpython_value v)
 {
-	return py_u64(s->bytes, py(p, v));
+	return memory_u64_of(s->bytes, py(p, v));
 }
 
 static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct python_state *ret)

@@ -64,7 +64,7 @@ static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
 	if (!is_in_window(c, at) && c->chunk && !load_window(c, at) && c->n_chunks < MAX_CHUNKS) {
 		/* In the chunk before, or in none. */
 		uint64_t previous = c->n_window && c->window == c->chunk
-					    ? py_u64(c->p->memo->window, 0)
+					    ? memory_u64_of(c->p->memo->window, 0)
 					    : memory_u64(&c->p->memory, c->chunk);
 
 		if (at > previous && at - previous <= MAX_CHUNK_BYTES) {
@@ -88,16 +88,16 @@ static bool read_frame(struct chain *c, uint64_t at, struct python_frame *ret)
 	if (at % 8 != 0 || !read_bytes(c, at, bytes))
 		return false;
 	*ret = (struct python_frame){.at = at};
-	ret->previous = py_u64(bytes, py(p, PY_FRAME_PREVIOUS));
-	ret->code = py_u64(bytes, py(p, PY_FRAME_CODE));
+	ret->previous = memory_u64_of(bytes, py(p, PY_FRAME_PREVIOUS));
+	ret->code = memory_u64_of(bytes, py(p, PY_FRAME_CODE));
 	if (p->tables.minor < FIRST_STRUCTS) {
-		ret->place = py_u32(bytes, py(p, PY_FRAME_PLACE));
+		ret->place = memory_u32_of(bytes, py(p, PY_FRAME_PLACE));
 		ret->is_entry = true;
-		return py_u64(bytes, py(p, PY_OBJECT_TYPE)) == p->frame_type;
+		return memory_u64_of(bytes, py(p, PY_OBJECT_TYPE)) == p->frame_type;
 	}
-	ret->place = py_u64(bytes, py(p, PY_FRAME_PLACE));
+	ret->place = memory_u64_of(bytes, py(p, PY_FRAME_PLACE));
 	ret->owner = bytes[py(p, PY_FRAME_OWNER)];
-	ret->copy = py_known(p, PY_FRAME_COPY) ? py_u32(bytes, py(p, PY_FRAME_COPY)) : 0;
+	ret->copy = py_known(p, PY_FRAME_COPY) ? memory_u32_of(bytes, py(p, PY_FRAME_COPY)) : 0;
 	ret->is_entry =
 		py_known(p, PY_FRAME_IS_ENTRY) && (bytes[py(p, PY_FRAME_IS_ENTRY)] & 1) != 0;
 	ret->code &= ~TAG_BITS;
@@ -165,13 +165,13 @@ static bool first_frame(struct cpython *p, const struct python_state *s, uint64_
 	uint8_t bytes[16];
 
 	if (!py_known(p, PY_THREAD_CFRAME)) {
-		*ret = py_u64(s->bytes, py(p, PY_THREAD_FRAME));
+		*ret = memory_u64_of(s->bytes, py(p, PY_THREAD_FRAME));
 		return true;
 	}
-	if (!memory_read(&p->memory, py_u64(s->bytes, py(p, PY_THREAD_CFRAME)), bytes,
+	if (!memory_read(&p->memory, memory_u64_of(s->bytes, py(p, PY_THREAD_CFRAME)), bytes,
 			 sizeof(bytes)))
 		return false;
-	*ret = py_u64(bytes, py(p, PY_CFRAME_FRAME));
+	*ret = memory_u64_of(bytes, py(p, PY_CFRAME_FRAME));
 	return true;
 }
 
@@ -184,7 +184,7 @@ enum chain_result cpython_walk_state(struct cpython *p, const struct python_stat
 	uint64_t at;
 
 	if (py_known(p, PY_THREAD_CHUNK))
-		c.chunk = py_u64(s->bytes, py(p, PY_THREAD_CHUNK));
+		c.chunk = memory_u64_of(s->bytes, py(p, PY_THREAD_CHUNK));
 	if (!first_frame(p, s, &at))
 		return CHAIN_UNPROVEN;
 	r = follow(&c, at);

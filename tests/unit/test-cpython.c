@@ -78,7 +78,7 @@ static uint8_t *bytes_at(uint64_t at)
 
 static uint64_t u64_at(uint64_t at)
 {
-	return py_u64(bytes_at(at), 0);
+	return memory_u64_of(bytes_at(at), 0);
 }
 
 static void put_u64(uint64_t at, uint64_t value)
