@@ -55,3 +55,10 @@ enum chain_result {
 	CHAIN_SPENT,	 /* the budget of this walk; frames before are given */
 	CHAIN_N_RESULTS
 };
+
+/* Since the start: walks, by result, and what they cost. */
+struct chain_stats {
+	uint64_t walks, learned, stale; /* stale: a remembered address had other contents */
+	uint64_t reads, bytes;
+	uint64_t results[CHAIN_N_RESULTS];
+};

@@ -75,7 +75,7 @@ static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
 	uint64_t n, data;
 
 	if (at == 0 || at % 8 != 0 ||
-	    !memory_read(&p->memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
+	    !memory_read(&p->base.memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
 	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
 		return false;
 	state = state_bits(p, head);
@@ -89,7 +89,7 @@ static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
 		data += its_end ? (n - MAX_CHARACTERS) * width : 0;
 		n = MAX_CHARACTERS;
 	}
-	if (!memory_read(&p->memory, data, bytes, n * width))
+	if (!memory_read(&p->base.memory, data, bytes, n * width))
 		return false;
 	*ret = put_characters(p, bytes, n, width);
 	return true;
@@ -185,13 +185,14 @@ static bool read_line(struct cpython *p, const struct python_code *c, int32_t pl
 	uint8_t head[PYTHON_OBJECT_BYTES];
 	uint64_t n;
 
-	if (!memory_read(&p->memory, c->lines, head, (size_t)py(p, PY_BYTES_DATA)) ||
+	if (!memory_read(&p->base.memory, c->lines, head, (size_t)py(p, PY_BYTES_DATA)) ||
 	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->bytes_type)
 		return false;
 	n = memory_u64_of(head, py(p, PY_OBJECT_SIZE));
 	if (n > CPYTHON_WINDOW)
 		n = CPYTHON_WINDOW;
-	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->memo->table, n))
+	if (!memory_read(&p->base.memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->memo->table,
+			 n))
 		return false;
 	*ret = cpython_find_line(p->tables.minor, p->memo->table, n, c->start_line, place);
 	return true;
@@ -251,18 +252,18 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 	    c.function == STRID_EMPTY)
 		return false;
 	*ret = c;
-	p->stats.learned++;
+	p->base.stats.learned++;
 	return true;
 }
 
 static bool is_believed(const struct cpython *p, struct python_code *c, bool prove)
 {
-	if (c->walk == p->walk)
+	if (c->walk == p->base.walk)
 		return true;
 	if (prove || p->strict || c->n_believed == 0)
 		return false;
 	c->n_believed--;
-	c->walk = p->walk;
+	c->walk = p->base.walk;
 	return true;
 }
 
@@ -274,18 +275,18 @@ static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
 
 	if (known && is_believed(p, c, prove))
 		return c;
-	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, p->n_code) ||
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, p->n_code) ||
 	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
 		return NULL;
 	if (known && c->identity != identify(p, head)) {
-		p->stats.stale++;
+		p->base.stats.stale++;
 		p->strict = STRICT_WALKS;
 		known = false;
 		c->at = 0;
 	}
 	if (!known && !learn(p, at, head, c))
 		return NULL;
-	c->walk = p->walk;
+	c->walk = p->base.walk;
 	c->n_believed = BELIEVE;
 	return c;
 }
@@ -293,11 +294,11 @@ static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
 /* Without the one lock each thread executes a copy of the bytecode: where the one begins. */
 static uint64_t find_copy(struct cpython *p, const struct python_code *c, uint32_t copy)
 {
-	uint64_t array = memory_u64(&p->memory, c->at + (uint64_t)py(p, PY_CODE_COPIES));
-	uint64_t n = array ? memory_u64(&p->memory, array) : 0;
+	uint64_t array = memory_u64(&p->base.memory, c->at + (uint64_t)py(p, PY_CODE_COPIES));
+	uint64_t n = array ? memory_u64(&p->base.memory, array) : 0;
 
 	return copy < n && copy < MAX_COPIES
-		       ? memory_u64(&p->memory, array + 8 + (uint64_t)copy * 8)
+		       ? memory_u64(&p->base.memory, array + 8 + (uint64_t)copy * 8)
 		       : 0;
 }
 

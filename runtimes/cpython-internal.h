@@ -13,7 +13,7 @@
  */
 #include "runtimes/cpython-tables.h"
 #include "runtimes/cpython.h"
-#include "runtimes/eval-code.h"
+#include "runtimes/interp-internal.h"
 #include "util/array.h"
 
 enum {
@@ -74,13 +74,10 @@ struct python_state {
 };
 
 struct cpython {
-	struct memory memory;
-	struct image image;
+	struct interp base; /* first */
 	struct cpython_tables tables;
-	char release[32];
 	uint64_t code_type, text_type, bytes_type, frame_type, none;
 	size_t n_state, n_frame, n_code; /* bytes to read of each */
-	struct eval_code eval;
 	/* Threads. */
 	uint64_t interp;	 /* the newest interpreter; 0: not known */
 	bool only_one;		 /* it is the only one */
@@ -90,9 +87,8 @@ struct cpython {
 	struct python_state states[CPYTHON_MAX_STATES];
 	/* Of code. */
 	struct cpython_memo *memo;
-	uint32_t owner;	       /* its number there */
-	uint32_t walk, strict; /* for so many more walks no code object is believed unread */
-	struct cpython_stats stats;
+	uint32_t owner;	 /* its number there */
+	uint32_t strict; /* for so many more walks no code object is believed unread */
 };
 
 static inline int32_t py(const struct cpython *p, enum cpython_value v)
@@ -108,7 +104,7 @@ static inline bool py_known(const struct cpython *p, enum cpython_value v)
 /* Whether a read may have failed for want of budget. */
 static inline bool cpython_is_spent(const struct cpython *p)
 {
-	return p->memory.reads_left == 0 || p->memory.bytes_left < CPYTHON_WINDOW;
+	return p->base.memory.reads_left == 0 || p->base.memory.bytes_left < CPYTHON_WINDOW;
 }
 
 /*

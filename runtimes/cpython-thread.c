@@ -21,7 +21,7 @@ static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
 static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct python_state *ret)
 {
 	ret->at = at;
-	return at % 8 == 0 && memory_read(&p->memory, at, ret->bytes, p->n_state) &&
+	return at % 8 == 0 && memory_read(&p->base.memory, at, ret->bytes, p->n_state) &&
 	       state_u64(p, ret, PY_THREAD_INTERP) == interp;
 }
 
@@ -35,7 +35,7 @@ static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32
 		return true;
 	if (p->thread_pointer && state_u64(p, s, PY_THREAD_ID) == p->thread_pointer)
 		return true;
-	return ask && arch_thread_number(&p->memory, state_u64(p, s, PY_THREAD_ID), &number) &&
+	return ask && arch_thread_number(&p->base.memory, state_u64(p, s, PY_THREAD_ID), &number) &&
 	       number == tid;
 }
 
@@ -45,8 +45,9 @@ static bool is_listed(struct cpython *p, const struct python_state *s, uint64_t 
 	uint64_t previous = state_u64(p, s, PY_THREAD_PREVIOUS);
 
 	if (previous)
-		return memory_u64(&p->memory, previous + (uint64_t)py(p, PY_THREAD_NEXT)) == s->at;
-	return memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_THREADS)) == s->at;
+		return memory_u64(&p->base.memory, previous + (uint64_t)py(p, PY_THREAD_NEXT)) ==
+		       s->at;
+	return memory_u64(&p->base.memory, interp + (uint64_t)py(p, PY_INTERP_THREADS)) == s->at;
 }
 
 static struct python_thread *remembered(struct cpython *p, uint32_t tid)
@@ -89,7 +90,8 @@ static enum chain_result scan(struct cpython *p, uint64_t interp, uint64_t first
 /* Of one interpreter, whose list may be so long that it is looked through in several walks. */
 static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 {
-	uint64_t newest = memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS));
+	uint64_t newest =
+		memory_u64(&p->base.memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS));
 	bool says = py_known(p, PY_THREAD_NATIVE_ID);
 	enum chain_result r = CHAIN_NO_THREAD;
 
@@ -116,13 +118,13 @@ static enum chain_result scan_all(struct cpython *p, uint32_t tid, size_t *n)
 
 	for (int i = 0; i < MAX_INTERPRETERS && interp && *n < CPYTHON_MAX_STATES; i++) {
 		uint64_t first =
-			memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_THREADS));
+			memory_u64(&p->base.memory, interp + (uint64_t)py(p, PY_INTERP_THREADS));
 		enum chain_result r = scan(p, interp, first, tid, true, n);
 
 		p->next_scan = 0;
 		if (r == CHAIN_UNPROVEN)
 			return r;
-		interp = memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_NEXT));
+		interp = memory_u64(&p->base.memory, interp + (uint64_t)py(p, PY_INTERP_NEXT));
 	}
 	return *n ? CHAIN_WHOLE : CHAIN_NO_THREAD;
 }
@@ -142,7 +144,8 @@ static enum chain_result find_remembered(struct cpython *p, uint32_t tid, size_t
 		return CHAIN_WHOLE;
 	}
 	if (!t->state && t->n_believed > 0 &&
-	    t->newest == memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS))) {
+	    t->newest ==
+		    memory_u64(&p->base.memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS))) {
 		t->n_believed--;
 		return CHAIN_NO_THREAD;
 	}
@@ -172,11 +175,12 @@ static bool look_at_interpreters(struct cpython *p)
 {
 	uint64_t first, next;
 
-	if (!memory_read(&p->memory, p->tables.interpreters, &first, sizeof(first)) || !first)
+	if (!memory_read(&p->base.memory, p->tables.interpreters, &first, sizeof(first)) || !first)
 		return false;
 	if (first == p->interp && p->only_one)
 		return true;
-	if (!memory_read(&p->memory, first + (uint64_t)py(p, PY_INTERP_NEXT), &next, sizeof(next)))
+	if (!memory_read(&p->base.memory, first + (uint64_t)py(p, PY_INTERP_NEXT), &next,
+			 sizeof(next)))
 		return false;
 	if (first != p->interp || (next == 0) != p->only_one) {
 		memset(p->threads, 0, sizeof(p->threads));

@@ -52,7 +52,7 @@ static bool load_window(struct chain *c, uint64_t at)
 	if (end - start > CPYTHON_WINDOW)
 		start = end - CPYTHON_WINDOW;
 	c->n_window = 0;
-	if (!memory_read(&c->p->memory, start, c->p->memo->window, end - start))
+	if (!memory_read(&c->p->base.memory, start, c->p->memo->window, end - start))
 		return false;
 	c->window = start;
 	c->n_window = end - start;
@@ -65,7 +65,7 @@ static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
 		/* In the chunk before, or in none. */
 		uint64_t previous = c->n_window && c->window == c->chunk
 					    ? memory_u64_of(c->p->memo->window, 0)
-					    : memory_u64(&c->p->memory, c->chunk);
+					    : memory_u64(&c->p->base.memory, c->chunk);
 
 		if (at > previous && at - previous <= MAX_CHUNK_BYTES) {
 			c->chunk = previous;
@@ -77,7 +77,7 @@ static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
 		memcpy(ret, c->p->memo->window + (at - c->window), c->p->n_frame);
 		return true;
 	}
-	return memory_read(&c->p->memory, at, ret, c->p->n_frame);
+	return memory_read(&c->p->base.memory, at, ret, c->p->n_frame);
 }
 
 static bool read_frame(struct chain *c, uint64_t at, struct python_frame *ret)
@@ -168,7 +168,7 @@ static bool first_frame(struct cpython *p, const struct python_state *s, uint64_
 		*ret = memory_u64_of(s->bytes, py(p, PY_THREAD_FRAME));
 		return true;
 	}
-	if (!memory_read(&p->memory, memory_u64_of(s->bytes, py(p, PY_THREAD_CFRAME)), bytes,
+	if (!memory_read(&p->base.memory, memory_u64_of(s->bytes, py(p, PY_THREAD_CFRAME)), bytes,
 			 sizeof(bytes)))
 		return false;
 	*ret = memory_u64_of(bytes, py(p, PY_CFRAME_FRAME));

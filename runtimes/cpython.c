@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "runtimes/cpython-internal.h"
-
-enum {
-	OPEN_READS = 20000, /* real ones: 200 */
-	OPEN_BYTES = 4 << 20,
-};
 
 /* ---- Recognising ---- */
 
@@ -17,7 +11,7 @@ static const char *skip_digits(const char *text)
 	return text + strspn(text, "0123456789");
 }
 
-int cpython_rank(const char *path)
+static int rank(const char *path)
 {
 	static const char library[] = "/libpython3.", program[] = "/python3.";
 	const char *name = strrchr(path, '/'), *minor, *rest;
@@ -38,13 +32,18 @@ int cpython_rank(const char *path)
 
 /* ---- What is learned of a process once ---- */
 
+static struct cpython *own(struct interp *p)
+{
+	return (struct cpython *)p;
+}
+
 static bool find_types(struct cpython *p)
 {
-	p->code_type = image_symbol(&p->image, "PyCode_Type");
-	p->text_type = image_symbol(&p->image, "PyUnicode_Type");
-	p->bytes_type = image_symbol(&p->image, "PyBytes_Type");
-	p->frame_type = image_symbol(&p->image, "PyFrame_Type");
-	p->none = image_symbol(&p->image, "_Py_NoneStruct");
+	p->code_type = image_symbol(&p->base.image, "PyCode_Type");
+	p->text_type = image_symbol(&p->base.image, "PyUnicode_Type");
+	p->bytes_type = image_symbol(&p->base.image, "PyBytes_Type");
+	p->frame_type = image_symbol(&p->base.image, "PyFrame_Type");
+	p->none = image_symbol(&p->base.image, "_Py_NoneStruct");
 	return p->code_type && p->text_type && p->bytes_type && p->frame_type && p->none;
 }
 
@@ -85,18 +84,16 @@ static void print_release(struct cpython *p)
 			       : level == 0xb ? "b"
 					      : "rc",
 			       v & 15);
-	(void)snprintf(p->release, sizeof(p->release), "3.%u%s%s%s", p->tables.minor, micro, pre,
-		       p->tables.free_threaded ? "t" : "");
+	(void)snprintf(p->base.release, sizeof(p->base.release), "3.%u%s%s%s", p->tables.minor,
+		       micro, pre, p->tables.free_threaded ? "t" : "");
 }
 
-static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
+static int read_image(struct cpython *p, const char **ret_why)
 {
 	uint64_t start = 0, end = 0;
 	int r;
 
-	if (!image_open(&p->image, &p->memory, image))
-		return -ENOENT;
-	r = cpython_tables_read(&p->tables, &p->image, ret_why);
+	r = cpython_tables_read(&p->tables, &p->base.image, ret_why);
 	if (r < 0)
 		return r;
 	if (!find_types(p)) {
@@ -105,10 +102,10 @@ static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
 	}
 	measure(p);
 	print_release(p);
-	if (!memory_u64(&p->memory, p->tables.interpreters))
+	if (!memory_u64(&p->base.memory, p->tables.interpreters))
 		return -EAGAIN;
-	(void)image_symbol_range(&p->image, "_PyEval_EvalFrameDefault", &start, &end);
-	eval_code_find(&p->eval, &p->image, start, end);
+	(void)image_symbol_range(&p->base.image, "_PyEval_EvalFrameDefault", &start, &end);
+	eval_code_find(&p->base.eval, &p->base.image, start, end);
 	return 0;
 }
 
@@ -126,6 +123,7 @@ static int join_memo(struct cpython *p)
 	/* Whose entries may be there still after so many is long gone. */
 	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
 	p->memo = memo;
+	p->base.texts = &memo->texts;
 	p->owner = memo->last_owner;
 	return 0;
 }
@@ -139,131 +137,86 @@ static void leave_memo(struct cpython *p)
 	memo = NULL;
 }
 
-int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t image,
-		const char **ret_why)
+static int open_cpython(struct interp *i, const char **ret_why)
 {
-	_cleanup_(cpython_freep) struct cpython *p = calloc(1, sizeof(*p));
-	int r;
+	struct cpython *p = own(i);
+	int r = read_image(p, ret_why);
 
-	*ret_why = "";
-	if (!p)
-		return -ENOMEM;
-	p->memory = *memory;
-	p->memory.reads_left = OPEN_READS;
-	p->memory.bytes_left = OPEN_BYTES;
-	r = read_image(p, image, ret_why);
 	if (r == 0)
 		r = join_memo(p);
-	if (r < 0)
-		return r;
 	p->strict = CPYTHON_STRICT;
-	*ret = TAKE_PTR(p);
-	return 0;
+	return r;
 }
 
-struct cpython *cpython_free(struct cpython *p)
+static void close_cpython(struct interp *i)
 {
-	if (p)
-		leave_memo(p);
-	free(p);
-	return NULL;
+	leave_memo(own(i));
 }
 
 /* ---- For its user ---- */
 
-const char *cpython_release(const struct cpython *p)
+static bool is_tried(const struct interp *i)
 {
-	return p->release;
-}
+	const struct cpython *p = (const struct cpython *)i;
 
-bool cpython_is_tried(const struct cpython *p)
-{
 	/* Final releases: offsets were published, and changed, before. */
 	return !p->tables.free_threaded &&
 	       ((p->tables.version & 0xff) == 0 || (p->tables.version & 0xf0) == 0xf0);
 }
 
-const char *cpython_text(const struct cpython *p, strid id)
+static void forget(struct interp *i)
 {
-	return strtab_get(&p->memo->texts, id);
+	struct cpython *p = own(i);
+
+	memset(p->memo->codes, 0, sizeof(p->memo->codes));
 }
 
-const struct cpython_stats *cpython_stats(const struct cpython *p)
+static enum chain_result walk(struct interp *i, const struct chained_thread *thread,
+			      struct chained_frame *frames, size_t max, size_t *ret_n)
 {
-	return &p->stats;
-}
-
-void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes)
-{
-	struct strtab *texts = &p->memo->texts;
-
-	p->memory.reads_left = reads;
-	p->memory.bytes_left = bytes;
-	/* Frames of a walk refer to it: room is made between walks. */
-	if (strtab_bytes(texts) > CPYTHON_MAX_TEXT * 3 / 4 || texts->n_refused > 0) {
-		memset(p->memo->codes, 0, sizeof(p->memo->codes));
-		strtab_clear(texts);
-		texts->n_refused = 0;
-	}
-}
-
-static enum chain_result walk(struct cpython *p, uint32_t tid, struct chained_frame *frames,
-			      size_t max, size_t *ret_n)
-{
+	struct cpython *p = own(i);
 	size_t n_states;
 	enum chain_result r;
 
-	if (cpython_believe_state(p, tid)) {
+	p->thread_pointer = thread->pointer;
+	p->strict -= p->strict > 0;
+	if (cpython_believe_state(p, thread->tid)) {
 		r = cpython_walk_state(p, &p->states[0], frames, max, ret_n);
 		if ((r == CHAIN_WHOLE && *ret_n > 0) || r == CHAIN_CUT)
 			return r;
 		*ret_n = 0;
 	}
-	r = cpython_find_states(p, tid, &n_states);
-	for (size_t i = 0; i < n_states && r == CHAIN_WHOLE; i++)
-		r = cpython_walk_state(p, &p->states[i], frames, max, ret_n);
-	if (r == CHAIN_WHOLE && *ret_n == 0)
-		r = CHAIN_NO_THREAD;
-	return r != CHAIN_WHOLE && r != CHAIN_CUT && cpython_is_spent(p) ? CHAIN_SPENT : r;
-}
-
-enum chain_result cpython_walk(struct cpython *p, const struct chained_thread *thread,
-			       struct chained_frame *frames, size_t max, size_t *ret_n)
-{
-	uint32_t reads = p->memory.reads_left;
-	uint64_t bytes = p->memory.bytes_left;
-	enum chain_result r;
-
-	p->thread_pointer = thread->pointer;
-	*ret_n = 0;
-	p->walk++;
-	p->strict -= p->strict > 0;
-	r = walk(p, thread->tid, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES, ret_n);
-	p->stats.walks++;
-	p->stats.results[r]++;
-	p->stats.reads += reads - p->memory.reads_left;
-	p->stats.bytes += bytes - p->memory.bytes_left;
+	r = cpython_find_states(p, thread->tid, &n_states);
+	for (size_t s = 0; s < n_states && r == CHAIN_WHOLE; s++)
+		r = cpython_walk_state(p, &p->states[s], frames, max, ret_n);
 	return r;
 }
 
-bool cpython_eval_range(const struct cpython *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
+static void explain(const struct interp *i, FILE *out)
 {
-	return eval_code_range(&p->eval, i, ret_start, ret_end);
-}
+	const struct cpython *p = (const struct cpython *)i;
 
-void cpython_explain(const struct cpython *p, FILE *out)
-{
-	(void)fprintf(out, "CPython %s%s\n", p->release,
-		      cpython_is_tried(p) ? "" : " (untested version)");
-	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
-	eval_code_explain(&p->eval, &p->image, out);
 	(void)fprintf(out, "%s:\n",
 		      p->tables.published ? "from what the interpreter publishes in _PyRuntime"
 					  : "from the table for this minor version");
-	for (unsigned int i = 0; i < PY_N_VALUES; i++) {
-		if (py_known(p, i))
-			(void)fprintf(out, "  %-34s %d\n", cpython_value_name(i), py(p, i));
+	for (unsigned int v = 0; v < PY_N_VALUES; v++) {
+		if (py_known(p, v))
+			(void)fprintf(out, "  %-34s %d\n", cpython_value_name(v), py(p, v));
 		else
-			(void)fprintf(out, "  %-34s not in this version\n", cpython_value_name(i));
+			(void)fprintf(out, "  %-34s not in this version\n", cpython_value_name(v));
 	}
 }
+
+const struct interp_type cpython_type = {
+	.name = "CPython",
+	.kind = INTERP_CPYTHON,
+	.size = sizeof(struct cpython),
+	.read_bytes = CPYTHON_WINDOW,
+	.rank = rank,
+	.open = open_cpython,
+	.close = close_cpython,
+	.is_tried = is_tried,
+	.forget = forget,
+	.walk = walk,
+	.explain = explain,
+};

@@ -1,94 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "runtimes/cpython.h"
-#include "runtimes/interp.h"
+#include "runtimes/interp-internal.h"
 #include "runtimes/php.h"
 #include "runtimes/ruby.h"
 
-/* What each of them has; `own` is its struct. */
-struct interp_type {
-	const char *name;
-	int (*rank)(const char *path);
-	int (*open)(void **ret, const struct memory *memory, uint64_t image, const char **ret_why);
-	void (*close)(void *own);
-	const char *(*release)(const void *own);
-	bool (*is_tried)(const void *own);
-	void (*begin)(void *own, uint32_t reads, uint64_t bytes);
-	enum chain_result (*walk)(void *own, const struct chained_thread *thread,
-				  struct chained_frame *frames, size_t max, size_t *ret_n);
-	const char *(*text)(const void *own, strid id);
-	bool (*eval_range)(const void *own, size_t i, uint64_t *ret_start, uint64_t *ret_end);
-	void (*explain)(const void *own, FILE *out);
+enum {
+	OPEN_READS = 20000, /* real ones: 200 */
+	OPEN_BYTES = 4 << 20,
 };
 
-/* The functions of an interpreter, whose names begin with x. */
-#define TYPE_FUNCTIONS(x)                                                                          \
-	static int open_##x(void **ret, const struct memory *memory, uint64_t image,               \
-			    const char **ret_why)                                                  \
-	{                                                                                          \
-		struct x *p;                                                                       \
-		int r = x##_new(&p, memory, image, ret_why);                                       \
-                                                                                                   \
-		if (r == 0)                                                                        \
-			*ret = p;                                                                  \
-		return r;                                                                          \
-	}                                                                                          \
-	static void close_##x(void *own)                                                           \
-	{                                                                                          \
-		x##_free(own);                                                                     \
-	}                                                                                          \
-	static const char *release_##x(const void *own)                                            \
-	{                                                                                          \
-		return x##_release(own);                                                           \
-	}                                                                                          \
-	static bool is_tried_##x(const void *own)                                                  \
-	{                                                                                          \
-		return x##_is_tried(own);                                                          \
-	}                                                                                          \
-	static void begin_##x(void *own, uint32_t reads, uint64_t bytes)                           \
-	{                                                                                          \
-		x##_begin(own, reads, bytes);                                                      \
-	}                                                                                          \
-	static enum chain_result walk_##x(void *own, const struct chained_thread *thread,          \
-					  struct chained_frame *frames, size_t max, size_t *ret_n) \
-	{                                                                                          \
-		return x##_walk(own, thread, frames, max, ret_n);                                  \
-	}                                                                                          \
-	static const char *text_##x(const void *own, strid id)                                     \
-	{                                                                                          \
-		return x##_text(own, id);                                                          \
-	}                                                                                          \
-	static bool eval_range_##x(const void *own, size_t i, uint64_t *ret_start,                 \
-				   uint64_t *ret_end)                                              \
-	{                                                                                          \
-		return x##_eval_range(own, i, ret_start, ret_end);                                 \
-	}                                                                                          \
-	static void explain_##x(const void *own, FILE *out)                                        \
-	{                                                                                          \
-		x##_explain(own, out);                                                             \
-	}
-
-#define TYPE(title, x)                                                                             \
-	{                                                                                          \
-		title, x##_rank, open_##x, close_##x, release_##x, is_tried_##x, begin_##x,        \
-			walk_##x, text_##x, eval_range_##x, explain_##x                            \
-	}
-
-TYPE_FUNCTIONS(cpython)
-TYPE_FUNCTIONS(php)
-TYPE_FUNCTIONS(ruby)
-
-static const struct interp_type types[INTERP_N_KINDS] = {
-	[INTERP_CPYTHON] = TYPE("CPython", cpython),
-	[INTERP_PHP] = TYPE("PHP", php),
-	[INTERP_RUBY] = TYPE("Ruby", ruby),
-};
-
-struct interp {
-	const struct interp_type *type;
-	void *own;
+static const struct interp_type *const types[INTERP_N_KINDS] = {
+	[INTERP_CPYTHON] = &cpython_type,
+	[INTERP_PHP] = &php_type,
+	[INTERP_RUBY] = &ruby_type,
 };
 
 int interp_rank(const char *path)
@@ -96,39 +24,55 @@ int interp_rank(const char *path)
 	int rank = 0;
 
 	for (int i = 0; i < INTERP_N_KINDS; i++) {
-		int its = types[i].rank(path);
+		int its = types[i]->rank(path);
 
 		rank = its > rank ? its : rank;
 	}
 	return rank;
 }
 
-int interp_new(struct interp **ret, const struct memory *memory, uint64_t image,
-	       const char **ret_why)
+static int open_as(struct interp **ret, const struct interp_type *type, const struct memory *memory,
+		   uint64_t image, const char **ret_why)
 {
-	_cleanup_(interp_freep) struct interp *p = calloc(1, sizeof(*p));
-	int r = p ? -ENOENT : -ENOMEM;
+	_cleanup_(interp_freep) struct interp *p = calloc(1, type->size);
+	int r;
 
-	for (int i = 0; i < INTERP_N_KINDS && r == -ENOENT; i++) {
-		p->type = &types[i];
-		r = types[i].open(&p->own, memory, image, ret_why);
-	}
+	*ret_why = "";
+	if (!p)
+		return -ENOMEM;
+	p->type = type;
+	p->memory = *memory;
+	p->memory.reads_left = OPEN_READS;
+	p->memory.bytes_left = OPEN_BYTES;
+	if (!image_open(&p->image, &p->memory, image))
+		return -ENOENT;
+	r = type->open(p, ret_why);
 	if (r == 0)
 		*ret = TAKE_PTR(p);
 	return r;
 }
 
+int interp_new(struct interp **ret, const struct memory *memory, uint64_t image,
+	       const char **ret_why)
+{
+	int r = -ENOENT;
+
+	for (int i = 0; i < INTERP_N_KINDS && r == -ENOENT; i++)
+		r = open_as(ret, types[i], memory, image, ret_why);
+	return r;
+}
+
 struct interp *interp_free(struct interp *p)
 {
-	if (p && p->own)
-		p->type->close(p->own);
+	if (p)
+		p->type->close(p);
 	free(p);
 	return NULL;
 }
 
 enum interp_kind interp_kind(const struct interp *p)
 {
-	return (enum interp_kind)(p->type - types);
+	return p->type->kind;
 }
 
 const char *interp_name(const struct interp *p)
@@ -138,36 +82,73 @@ const char *interp_name(const struct interp *p)
 
 const char *interp_release(const struct interp *p)
 {
-	return p->type->release(p->own);
+	return p->release;
 }
 
 bool interp_is_tried(const struct interp *p)
 {
-	return p->type->is_tried(p->own);
+	return p->type->is_tried(p);
 }
 
 void interp_begin(struct interp *p, uint32_t reads, uint64_t bytes)
 {
-	p->type->begin(p->own, reads, bytes);
+	p->memory.reads_left = reads;
+	p->memory.bytes_left = bytes;
+	/* Frames of a walk refer to the texts: room is made between walks. */
+	if (strtab_bytes(p->texts) > p->texts->max_bytes * 3 / 4 || p->texts->n_refused > 0) {
+		p->type->forget(p);
+		strtab_clear(p->texts);
+		p->texts->n_refused = 0;
+	}
+}
+
+static bool is_spent(const struct interp *p)
+{
+	return p->memory.reads_left == 0 || p->memory.bytes_left < p->type->read_bytes;
 }
 
 enum chain_result interp_walk(struct interp *p, const struct chained_thread *thread,
 			      struct chained_frame *frames, size_t max, size_t *ret_n)
 {
-	return p->type->walk(p->own, thread, frames, max, ret_n);
+	uint32_t reads = p->memory.reads_left;
+	uint64_t bytes = p->memory.bytes_left;
+	enum chain_result r;
+
+	*ret_n = 0;
+	p->walk++;
+	r = p->type->walk(p, thread, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES,
+			  ret_n);
+	if (r == CHAIN_WHOLE && *ret_n == 0)
+		r = CHAIN_NO_THREAD;
+	if (r != CHAIN_WHOLE && r != CHAIN_CUT && is_spent(p))
+		r = CHAIN_SPENT;
+	p->stats.walks++;
+	p->stats.results[r]++;
+	p->stats.reads += reads - p->memory.reads_left;
+	p->stats.bytes += bytes - p->memory.bytes_left;
+	return r;
 }
 
 const char *interp_text(const struct interp *p, strid id)
 {
-	return p->type->text(p->own, id);
+	return strtab_get(p->texts, id);
 }
 
 bool interp_eval_range(const struct interp *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
 {
-	return p->type->eval_range(p->own, i, ret_start, ret_end);
+	return eval_code_range(&p->eval, i, ret_start, ret_end);
+}
+
+const struct chain_stats *interp_stats(const struct interp *p)
+{
+	return &p->stats;
 }
 
 void interp_explain(const struct interp *p, FILE *out)
 {
-	p->type->explain(p->own, out);
+	(void)fprintf(out, "%s %s%s\n", p->type->name, p->release,
+		      interp_is_tried(p) ? "" : " (untested version)");
+	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
+	eval_code_explain(&p->eval, &p->image, out);
+	p->type->explain(p, out);
 }

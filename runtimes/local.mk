@@ -26,6 +26,7 @@ RUNTIMES_SOURCES = \
 	runtimes/hotspot.h \
 	runtimes/image.c \
 	runtimes/image.h \
+	runtimes/interp-internal.h \
 	runtimes/interp.c \
 	runtimes/interp.h \
 	runtimes/memory.c \
@@ -107,7 +108,7 @@ tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-cpython
 tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-chain.h \
-	tests/runtimes/recorded-cpython.h tests/runtimes/recording.h \
+	tests/runtimes/recording.h \
 	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 

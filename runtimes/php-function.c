@@ -29,7 +29,7 @@ static bool read_string(struct php *p, const struct php_string *s, bool its_end,
 		data += its_end ? n - MAX_CHARACTERS : 0;
 		n = MAX_CHARACTERS;
 	}
-	if (!memory_read(&p->memory, data, text, n))
+	if (!memory_read(&p->base.memory, data, text, n))
 		return false;
 	/* Behind a 0 the names of classes without one have where they are. */
 	*ret = strtab_put_n(&p->texts, text, strlen(text));
@@ -41,12 +41,12 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 {
 	struct php_string *s = &p->strings[hash_combine(at, its_end) % PHP_N_TEXTS];
 	uint8_t head[PHP_STRING_HEAD + 8];
-	struct php_string now = {.at = at, .walk = p->walk};
+	struct php_string now = {.at = at, .walk = p->base.walk};
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->walk) {
-		if (!memory_read(&p->memory, at, head, sizeof(head)))
+	if (s->at != at || s->walk != p->base.walk) {
+		if (!memory_read(&p->base.memory, at, head, sizeof(head)))
 			return false;
 		now.hash = memory_u64_of(head, p->tables.value[PHP_STRING_HASH]);
 		now.length = memory_u64_of(head, p->tables.value[PHP_STRING_LENGTH]);
@@ -74,9 +74,10 @@ static uint64_t field(const struct php *p, const uint8_t *head, enum php_value v
 static bool find_class(struct php *p, uint64_t at, strid *ret)
 {
 	return at % 8 == 0 &&
-	       find_string(p,
-			   memory_u64(&p->memory, at + (uint64_t)p->tables.value[PHP_CLASS_NAME]),
-			   false, ret);
+	       find_string(
+		       p,
+		       memory_u64(&p->base.memory, at + (uint64_t)p->tables.value[PHP_CLASS_NAME]),
+		       false, ret);
 }
 
 static strid put_name(struct php *p, strid class, strid name)
@@ -104,14 +105,14 @@ static bool read_code(struct php *p, const uint8_t *head, struct php_function *r
 const struct php_function *php_find_function(struct php *p, uint64_t at)
 {
 	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS];
-	struct php_function now = {.at = at, .walk = p->walk};
+	struct php_function now = {.at = at, .walk = p->base.walk};
 	uint8_t head[PHP_FUNCTION_BYTES], type;
 	uint64_t name_at, class_at;
 	strid name = STRID_EMPTY, class = STRID_EMPTY;
 
-	if (at && f->at == at && f->walk == p->walk)
+	if (at && f->at == at && f->walk == p->base.walk)
 		return f;
-	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, sizeof(head)))
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)))
 		return NULL;
 	type = head[p->tables.value[PHP_FUNCTION_TYPE]];
 	name_at = field(p, head, PHP_FUNCTION_NAME);
@@ -127,12 +128,12 @@ const struct php_function *php_find_function(struct php *p, uint64_t at)
 				    hash_combine(now.start_line, now.file));
 	now.identity = hash_combine(now.identity, hash_combine(hash_combine(name, class), type));
 	if (f->at != at || f->identity != now.identity) {
-		p->stats.stale += f->at == at;
-		p->stats.learned++;
+		p->base.stats.stale += f->at == at;
+		p->base.stats.learned++;
 		now.name = put_name(p, class, name);
 		*f = now;
 	}
-	f->walk = p->walk;
+	f->walk = p->base.walk;
 	return f;
 }
 
@@ -150,7 +151,7 @@ bool php_find_line(struct php *p, const struct php_function *f, uint64_t at, str
 	uint8_t bytes[PHP_OPCODE_BYTES];
 
 	if (l->at != at || l->identity != f->identity) {
-		if (!memory_read(&p->memory, at, bytes, sizeof(bytes)))
+		if (!memory_read(&p->base.memory, at, bytes, sizeof(bytes)))
 			return false;
 		*l = (struct php_line){
 			.at = at,

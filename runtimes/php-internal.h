@@ -9,7 +9,7 @@
  *	php-function.c	function -> names; instruction -> line
  *	eval-code.c	where the code of the evaluation function is
  */
-#include "runtimes/eval-code.h"
+#include "runtimes/interp-internal.h"
 #include "runtimes/php-tables.h"
 #include "runtimes/php.h"
 
@@ -49,21 +49,16 @@ struct php_line {
 };
 
 struct php {
-	struct memory memory;
-	struct image image;
+	struct interp base; /* first */
 	struct php_tables tables;
-	char release[32];
 	uint64_t globals, end; /* addresses of executor_globals */
-	struct eval_code eval;
 	struct php_function *functions;
 	struct php_string *strings;
 	struct php_line *lines;
-	uint32_t walk;
 	struct strtab texts;
 	/* The part of the stack of frames that was read last. */
 	uint8_t window[PHP_WINDOW];
 	uint64_t window_at, n_window;
-	struct php_stats stats;
 };
 
 /* php-function.c. The function at that address, proven in this walk; NULL: there is none. It is

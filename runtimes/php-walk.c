@@ -42,7 +42,7 @@ static bool load_window(struct php *p, uint64_t at)
 	if (end - start > PHP_WINDOW)
 		start = end - PHP_WINDOW;
 	p->n_window = 0;
-	if (!memory_read(&p->memory, start, p->window, end - start))
+	if (!memory_read(&p->base.memory, start, p->window, end - start))
 		return false;
 	p->window_at = start;
 	p->n_window = end - start;
@@ -60,7 +60,7 @@ static bool read_frame(struct php *p, uint64_t at, struct php_frame *ret)
 	     p->n_window - (at - p->window_at) >= PHP_FRAME_BYTES) ||
 	    load_window(p, at))
 		bytes = p->window + (at - p->window_at);
-	else if (!memory_read(&p->memory, at, own, sizeof(own)))
+	else if (!memory_read(&p->base.memory, at, own, sizeof(own)))
 		return false;
 	*ret = (struct php_frame){
 		.at = at,
@@ -144,8 +144,8 @@ static bool put(struct php_chain *c, const struct php_frame *frame, bool waits)
 /* The frame of a generator, which says whose it is; false: there is none. */
 static bool read_generator(struct php *p, uint64_t generator, struct php_frame *ret)
 {
-	uint64_t at =
-		memory_u64(&p->memory, generator + (uint64_t)p->tables.value[PHP_GENERATOR_FRAME]);
+	uint64_t at = memory_u64(&p->base.memory,
+				 generator + (uint64_t)p->tables.value[PHP_GENERATOR_FRAME]);
 
 	return at && read_frame(p, at, ret) && ret->return_value == generator;
 }
@@ -159,7 +159,7 @@ static bool put_delegates(struct php_chain *c, uint64_t generator)
 
 	while (n < MAX_DELEGATES) {
 		uint64_t parent =
-			memory_u64(&c->p->memory,
+			memory_u64(&c->p->base.memory,
 				   generator + (uint64_t)c->p->tables.value[PHP_GENERATOR_PARENT]);
 
 		if (!parent)
@@ -184,8 +184,8 @@ enum chain_result php_follow(struct php *p, const struct chained_thread *thread,
 	uint64_t at;
 
 	p->n_window = 0;
-	if (!memory_read(&p->memory, p->globals + (uint64_t)p->tables.value[PHP_CURRENT_FRAME], &at,
-			 sizeof(at)))
+	if (!memory_read(&p->base.memory, p->globals + (uint64_t)p->tables.value[PHP_CURRENT_FRAME],
+			 &at, sizeof(at)))
 		return CHAIN_UNPROVEN;
 	for (int i = 0; at && i < 2 * CHAIN_MAX_FRAMES && c.n < max && r == CHAIN_WHOLE; i++) {
 		if (chain_is_loop(&c.loop, at) || !read_frame(p, at, &f) ||

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "runtimes/php-internal.h"
-
-enum {
-	OPEN_READS = 20000, /* real ones: 100 */
-	OPEN_BYTES = 4 << 20,
-};
 
 /* ---- Recognising ---- */
 
@@ -30,7 +24,7 @@ static bool is_program(const char *name)
 	return false;
 }
 
-int php_rank(const char *path)
+static int rank(const char *path)
 {
 	static const char library[] = "libphp";
 	const char *name = strrchr(path, '/');
@@ -49,131 +43,99 @@ int php_rank(const char *path)
 
 /* ---- What is learned of a process once ---- */
 
-static int read_image(struct php *p, uint64_t image, const char **ret_why)
+static struct php *own(struct interp *p)
+{
+	return (struct php *)p;
+}
+
+static int read_image(struct php *p, const char **ret_why)
 {
 	uint64_t start = 0, end = 0;
 	int r;
 
-	if (!image_open(&p->image, &p->memory, image))
-		return -ENOENT;
-	r = php_tables_read(&p->tables, &p->image, ret_why);
+	r = php_tables_read(&p->tables, &p->base.image, ret_why);
 	if (r < 0)
 		return r;
 	if (p->tables.micro)
-		(void)snprintf(p->release, sizeof(p->release), "%u.%u.%u", p->tables.major,
-			       p->tables.minor, p->tables.micro);
+		(void)snprintf(p->base.release, sizeof(p->base.release), "%u.%u.%u",
+			       p->tables.major, p->tables.minor, p->tables.micro);
 	else
-		(void)snprintf(p->release, sizeof(p->release), "%u.%u", p->tables.major,
+		(void)snprintf(p->base.release, sizeof(p->base.release), "%u.%u", p->tables.major,
 			       p->tables.minor);
-	(void)image_symbol_range(&p->image, "executor_globals", &p->globals, &p->end);
-	(void)image_symbol_range(&p->image, "execute_ex", &start, &end);
-	eval_code_find(&p->eval, &p->image, start, end);
+	(void)image_symbol_range(&p->base.image, "executor_globals", &p->globals, &p->end);
+	(void)image_symbol_range(&p->base.image, "execute_ex", &start, &end);
+	eval_code_find(&p->base.eval, &p->base.image, start, end);
 	return 0;
 }
 
-int php_new(struct php **ret, const struct memory *memory, uint64_t image, const char **ret_why)
+static int open_php(struct interp *i, const char **ret_why)
 {
-	_cleanup_(php_freep) struct php *p = calloc(1, sizeof(*p));
+	struct php *p = own(i);
 	int r;
 
-	*ret_why = "";
-	if (!p)
-		return -ENOMEM;
-	p->memory = *memory;
 	strtab_init(&p->texts, PHP_MAX_TEXT);
-	php_begin(p, OPEN_READS, OPEN_BYTES);
-	r = read_image(p, image, ret_why);
+	i->texts = &p->texts;
+	r = read_image(p, ret_why);
 	if (r < 0)
 		return r;
 	p->functions = calloc(PHP_N_FUNCTIONS, sizeof(*p->functions));
 	p->strings = calloc(PHP_N_TEXTS, sizeof(*p->strings));
 	p->lines = calloc(PHP_N_LINES, sizeof(*p->lines));
-	if (!p->functions || !p->strings || !p->lines)
-		return -ENOMEM;
-	*ret = TAKE_PTR(p);
-	return 0;
+	return p->functions && p->strings && p->lines ? 0 : -ENOMEM;
 }
 
-struct php *php_free(struct php *p)
+static void close_php(struct interp *i)
 {
-	if (p) {
-		strtab_deinit(&p->texts);
-		free(p->functions);
-		free(p->strings);
-		free(p->lines);
-		free(p);
-	}
-	return NULL;
+	struct php *p = own(i);
+
+	strtab_deinit(&p->texts);
+	free(p->functions);
+	free(p->strings);
+	free(p->lines);
 }
 
 /* ---- For its user ---- */
 
-const char *php_release(const struct php *p)
+static bool is_tried(const struct interp *i)
 {
-	return p->release;
-}
+	const struct php *p = (const struct php *)i;
 
-bool php_is_tried(const struct php *p)
-{
 	return p->tables.major == 7 || p->tables.minor == 2 || p->tables.minor == 4;
 }
 
-const char *php_text(const struct php *p, strid id)
+static void forget(struct interp *i)
 {
-	return strtab_get(&p->texts, id);
+	struct php *p = own(i);
+
+	memset(p->functions, 0, PHP_N_FUNCTIONS * sizeof(*p->functions));
+	memset(p->strings, 0, PHP_N_TEXTS * sizeof(*p->strings));
 }
 
-const struct php_stats *php_stats(const struct php *p)
+static enum chain_result walk(struct interp *i, const struct chained_thread *thread,
+			      struct chained_frame *frames, size_t max, size_t *ret_n)
 {
-	return &p->stats;
+	return php_follow(own(i), thread, frames, max, ret_n);
 }
 
-void php_begin(struct php *p, uint32_t reads, uint64_t bytes)
+static void explain(const struct interp *i, FILE *out)
 {
-	p->memory.reads_left = reads;
-	p->memory.bytes_left = bytes;
-	/* Frames of a walk refer to it: room is made between walks. */
-	if (p->functions &&
-	    (strtab_bytes(&p->texts) > PHP_MAX_TEXT * 3 / 4 || p->texts.n_refused > 0)) {
-		memset(p->functions, 0, PHP_N_FUNCTIONS * sizeof(*p->functions));
-		memset(p->strings, 0, PHP_N_TEXTS * sizeof(*p->strings));
-		strtab_clear(&p->texts);
-		p->texts.n_refused = 0;
-	}
-}
+	const struct php *p = (const struct php *)i;
 
-enum chain_result php_walk(struct php *p, const struct chained_thread *thread,
-			   struct chained_frame *frames, size_t max, size_t *ret_n)
-{
-	uint32_t reads = p->memory.reads_left;
-	uint64_t bytes = p->memory.bytes_left;
-	enum chain_result r;
-
-	*ret_n = 0;
-	p->walk++;
-	r = php_follow(p, thread, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES, ret_n);
-	if (r == CHAIN_WHOLE && *ret_n == 0)
-		r = CHAIN_NO_THREAD;
-	if (r == CHAIN_UNPROVEN && (p->memory.reads_left == 0 || p->memory.bytes_left < PHP_WINDOW))
-		r = CHAIN_SPENT;
-	p->stats.walks++;
-	p->stats.results[r]++;
-	p->stats.reads += reads - p->memory.reads_left;
-	p->stats.bytes += bytes - p->memory.bytes_left;
-	return r;
-}
-
-bool php_eval_range(const struct php *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
-{
-	return eval_code_range(&p->eval, i, ret_start, ret_end);
-}
-
-void php_explain(const struct php *p, FILE *out)
-{
-	(void)fprintf(out, "PHP %s%s\n", p->release, php_is_tried(p) ? "" : " (untested version)");
-	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
-	eval_code_explain(&p->eval, &p->image, out);
 	(void)fprintf(out, "from the table for this minor version:\n");
-	for (unsigned int i = 0; i < PHP_N_VALUES; i++)
-		(void)fprintf(out, "  %-34s %d\n", php_value_name(i), p->tables.value[i]);
+	for (unsigned int v = 0; v < PHP_N_VALUES; v++)
+		(void)fprintf(out, "  %-34s %d\n", php_value_name(v), p->tables.value[v]);
 }
+
+const struct interp_type php_type = {
+	.name = "PHP",
+	.kind = INTERP_PHP,
+	.size = sizeof(struct php),
+	.read_bytes = PHP_WINDOW,
+	.rank = rank,
+	.open = open_php,
+	.close = close_php,
+	.is_tried = is_tried,
+	.forget = forget,
+	.walk = walk,
+	.explain = explain,
+};

@@ -29,11 +29,11 @@ static uint32_t find_row(struct ruby *p, uint64_t index, uint32_t place)
 	uint32_t bit, word, row;
 
 	if (place < N_AT_ONCE)
-		return memory_u64(&p->memory, index + place / N_IN_WORD * WORD) >>
+		return memory_u64(&p->base.memory, index + place / N_IN_WORD * WORD) >>
 			       (place % N_IN_WORD * RANK_BITS) &
 		       ((1 << RANK_BITS) - 1);
 	place -= N_AT_ONCE;
-	if (!memory_read(&p->memory,
+	if (!memory_read(&p->base.memory,
 			 index + N_AT_ONCE / N_IN_WORD * WORD +
 				 (uint64_t)(place / BLOCK_BITS) * BLOCK_BYTES,
 			 block, sizeof(block)))
@@ -54,8 +54,8 @@ static uint32_t read_line(struct ruby *p, const struct ruby_code *c, uint32_t pl
 
 	if (row == 0 || row > c->n_lines)
 		return 0;
-	line = (uint32_t)memory_u64(&p->memory, c->lines + (uint64_t)(row - 1) *
-								   (uint64_t)rb(p, RB_LINE_BYTES));
+	line = (uint32_t)memory_u64(
+		&p->base.memory, c->lines + (uint64_t)(row - 1) * (uint64_t)rb(p, RB_LINE_BYTES));
 	return line <= INT32_MAX ? line : 0;
 }
 
@@ -97,22 +97,22 @@ static void learn_evaluation(struct ruby *p, const struct ruby_code *c)
 {
 	uint64_t start, end;
 
-	if (p->eval.n == 0 &&
-	    image_code_range(&p->image, memory_u64(&p->memory, c->encoded), &start, &end))
-		eval_code_find(&p->eval, &p->image, start, end);
+	if (p->base.eval.n == 0 &&
+	    image_code_range(&p->base.image, memory_u64(&p->base.memory, c->encoded), &start, &end))
+		eval_code_find(&p->base.eval, &p->base.image, start, end);
 }
 
 const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at)
 {
 	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES];
-	struct ruby_code now = {.at = at, .walk = p->walk};
+	struct ruby_code now = {.at = at, .walk = p->base.walk};
 	uint8_t head[24], body[RUBY_BODY_BYTES];
 
-	if (at && c->at == at && c->walk == p->walk)
+	if (at && c->at == at && c->walk == p->base.walk)
 		return c;
-	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, sizeof(head)) ||
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)) ||
 	    !ruby_is_internal(memory_u64_of(head, 0), SEQUENCE) ||
-	    !memory_read(&p->memory, rb_u64(p, head, RB_CODE_BODY), body, sizeof(body)) ||
+	    !memory_read(&p->base.memory, rb_u64(p, head, RB_CODE_BODY), body, sizeof(body)) ||
 	    !ruby_find_string(p, rb_u64(p, body, RB_BODY_LABEL), false, &now.label) ||
 	    !find_path(p, rb_u64(p, body, RB_BODY_PATH), &now.path))
 		return NULL;
@@ -127,8 +127,8 @@ const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at)
 	now.identity = hash_combine(hash_combine(now.encoded, now.n_encoded),
 				    hash_combine(now.lines, now.start_line));
 	now.identity = hash_combine(now.identity, hash_combine(now.label, now.path));
-	p->stats.stale += c->at == at && c->identity != now.identity;
-	p->stats.learned += c->at != at || c->identity != now.identity;
+	p->base.stats.stale += c->at == at && c->identity != now.identity;
+	p->base.stats.learned += c->at != at || c->identity != now.identity;
 	*c = now;
 	learn_evaluation(p, c);
 	return c;

@@ -12,7 +12,7 @@
  *	eval-code.c	where the code of the evaluation function is
  *	arch-*.c	where libc keeps a tid; variables that code loads
  */
-#include "runtimes/eval-code.h"
+#include "runtimes/interp-internal.h"
 #include "runtimes/ruby-tables.h"
 #include "runtimes/ruby.h"
 
@@ -57,23 +57,18 @@ struct ruby_thread {
 };
 
 struct ruby {
-	struct memory memory;
-	struct image image;
+	struct interp base; /* first */
 	struct ruby_tables tables;
-	char release[32];
 	uint64_t vm_variable; /* address of the pointer to the VM */
 	uint64_t symbols;     /* address of the table of names; 0: not known */
-	struct eval_code eval;
 	struct ruby_thread threads[RUBY_N_THREADS];
 	struct ruby_code *codes;
 	struct ruby_string *strings;
 	struct ruby_line *lines;
-	uint32_t walk;
 	struct strtab texts;
 	uint8_t *frames;		   /* RUBY_FRAMES_BYTES */
 	uint8_t values[RUBY_VALUES_BYTES]; /* a part of the stack of values */
 	uint64_t values_at, n_values;
-	struct ruby_stats stats;
 };
 
 static inline int32_t rb(const struct ruby *p, enum ruby_value v)

@@ -66,7 +66,7 @@ static bool read_string(struct ruby *p, uint64_t at, const uint8_t *head, bool i
 		data += its_end ? n - MAX_CHARACTERS : 0;
 		n = MAX_CHARACTERS;
 	}
-	if (!memory_read(&p->memory, data, text, n))
+	if (!memory_read(&p->base.memory, data, text, n))
 		return false;
 	*ret = strtab_put_n(&p->texts, text, strnlen(text, n));
 	return true;
@@ -75,12 +75,12 @@ static bool read_string(struct ruby *p, uint64_t at, const uint8_t *head, bool i
 bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret)
 {
 	struct ruby_string *s = &p->strings[hash_combine(at, its_end) % RUBY_N_STRINGS];
-	struct ruby_string now = {.at = at, .walk = p->walk};
+	struct ruby_string now = {.at = at, .walk = p->base.walk};
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->walk) {
-		if (!memory_read(&p->memory, at, now.head, sizeof(now.head)))
+	if (s->at != at || s->walk != p->base.walk) {
+		if (!memory_read(&p->base.memory, at, now.head, sizeof(now.head)))
 			return false;
 		now.text = s->text;
 		if ((s->at != at || memcmp(s->head, now.head, sizeof(now.head)) != 0) &&
@@ -99,7 +99,8 @@ uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i)
 	uint8_t head[40];
 	uint64_t data = array + OWN_DATA;
 
-	if (array == 0 || array % 8 != 0 || !memory_read(&p->memory, array, head, sizeof(head)) ||
+	if (array == 0 || array % 8 != 0 ||
+	    !memory_read(&p->base.memory, array, head, sizeof(head)) ||
 	    (memory_u64_of(head, 0) & TYPE_MASK) != ARRAY)
 		return 0;
 	if (!(memory_u64_of(head, 0) & IN_OBJECT)) {
@@ -107,24 +108,24 @@ uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i)
 			return 0;
 		data = memory_u64_of(head, OWN_DATA + 16);
 	}
-	return memory_u64(&p->memory, data + i * 8);
+	return memory_u64(&p->base.memory, data + i * 8);
 }
 
 /* A function that walks over all names begins with a look at their table. */
 void ruby_find_symbols(struct ruby *p)
 {
-	uint64_t function = image_symbol(&p->image, "rb_sym_all_symbols"), at;
+	uint64_t function = image_symbol(&p->base.image, "rb_sym_all_symbols"), at;
 
 	for (size_t i = 0; i < MAX_LOADS && !p->symbols; i++) {
 		uint64_t last;
 
-		at = arch_loaded_variable(&p->memory, function, i);
-		if (at < p->image.start + SYMBOLS_STRINGS || at >= p->image.end)
+		at = arch_loaded_variable(&p->base.memory, function, i);
+		if (at < p->base.image.start + SYMBOLS_STRINGS || at >= p->base.image.end)
 			continue;
 		at -= SYMBOLS_STRINGS;
-		last = memory_u64(&p->memory, at) & UINT32_MAX;
+		last = memory_u64(&p->base.memory, at) & UINT32_MAX;
 		if (last > MIN_SYMBOLS && last < MAX_SYMBOLS &&
-		    ruby_element(p, memory_u64(&p->memory, at + SYMBOLS_IDS), 0))
+		    ruby_element(p, memory_u64(&p->base.memory, at + SYMBOLS_IDS), 0))
 			p->symbols = at;
 	}
 }
@@ -136,7 +137,7 @@ strid ruby_find_name(struct ruby *p, uint64_t id)
 
 	if (!p->symbols || serial >= MAX_SYMBOLS)
 		return STRID_EMPTY;
-	names = ruby_element(p, memory_u64(&p->memory, p->symbols + SYMBOLS_IDS),
+	names = ruby_element(p, memory_u64(&p->base.memory, p->symbols + SYMBOLS_IDS),
 			     serial / NAMES_OF_ONE);
 	if (!ruby_find_string(p, ruby_element(p, names, serial % NAMES_OF_ONE * 2), false, &name))
 		return STRID_EMPTY;

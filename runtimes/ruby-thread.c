@@ -22,14 +22,14 @@ static bool read_thread(struct ruby *p, uint64_t vm, uint64_t at, uint64_t *ret_
 {
 	uint8_t bytes[RUBY_THREAD_BYTES];
 
-	if (at % 8 != 0 || !memory_read(&p->memory, at, bytes, sizeof(bytes)) ||
+	if (at % 8 != 0 || !memory_read(&p->base.memory, at, bytes, sizeof(bytes)) ||
 	    rb_u64(p, bytes, RB_THREAD_VM) != vm)
 		return false;
 	*ret_context = rb_u64(p, bytes, RB_THREAD_CONTEXT);
 	*ret_number = rb(p, RB_THREAD_NATIVE) < 0
 			      ? rb_u64(p, bytes, RB_THREAD_ID)
-			      : memory_u64(&p->memory, rb_u64(p, bytes, RB_THREAD_NATIVE) +
-							       (uint64_t)rb(p, RB_THREAD_ID));
+			      : memory_u64(&p->base.memory, rb_u64(p, bytes, RB_THREAD_NATIVE) +
+								    (uint64_t)rb(p, RB_THREAD_ID));
 	return true;
 }
 
@@ -37,19 +37,19 @@ static bool is_of(struct ruby *p, uint64_t number, uint32_t tid)
 {
 	uint32_t its;
 
-	return number && arch_thread_number(&p->memory, number, &its) && its == tid;
+	return number && arch_thread_number(&p->base.memory, number, &its) && its == tid;
 }
 
 /* Calls look for each item of a list until it says true; node: where an item has its links. */
 static bool for_each(struct thread_search *s, uint64_t list, uint64_t node, int max,
 		     bool (*look)(struct thread_search *s, uint64_t item))
 {
-	uint64_t at = memory_u64(&s->p->memory, list);
+	uint64_t at = memory_u64(&s->p->base.memory, list);
 
 	for (int i = 0; i < max && at && at != list; i++) {
 		if (look(s, at - node))
 			return true;
-		at = memory_u64(&s->p->memory, at);
+		at = memory_u64(&s->p->base.memory, at);
 	}
 	return false;
 }
@@ -81,7 +81,8 @@ static bool search(struct thread_search *s)
 uint64_t ruby_find_context(struct ruby *p, uint32_t tid)
 {
 	struct ruby_thread *t = &p->threads[tid % RUBY_N_THREADS];
-	struct thread_search s = {.p = p, .vm = memory_u64(&p->memory, p->vm_variable), .tid = tid};
+	struct thread_search s = {
+		.p = p, .vm = memory_u64(&p->base.memory, p->vm_variable), .tid = tid};
 	uint64_t number, context;
 
 	if (!s.vm)

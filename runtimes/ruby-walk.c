@@ -40,7 +40,7 @@ static bool load_values(struct ruby_frames *f, uint64_t end)
 	if (end - start > RUBY_VALUES_BYTES)
 		start = end - RUBY_VALUES_BYTES;
 	p->n_values = 0;
-	if (!memory_read(&p->memory, start, p->values, end - start))
+	if (!memory_read(&p->base.memory, start, p->values, end - start))
 		return false;
 	p->values_at = start;
 	p->n_values = end - start;
@@ -55,7 +55,7 @@ static bool read_environment(struct ruby_frames *f, uint64_t at, struct ruby_env
 	if (at % 8 != 0 || at < 24)
 		return false;
 	if (start < f->stack || end > f->at)
-		return memory_read(&p->memory, start, ret, sizeof(*ret));
+		return memory_read(&p->base.memory, start, ret, sizeof(*ret));
 	if ((start < p->values_at || end > p->values_at + p->n_values) && !load_values(f, end))
 		return false;
 	memcpy(ret, p->values + (start - p->values_at), sizeof(*ret));
@@ -71,7 +71,7 @@ static uint64_t find_method(struct ruby_frames *f, struct ruby_environment e)
 		uint64_t words[2];
 
 		if (e.method && e.method % 8 == 0 &&
-		    memory_read(&f->p->memory, e.method, words, sizeof(words))) {
+		    memory_read(&f->p->base.memory, e.method, words, sizeof(words))) {
 			if (ruby_is_internal(words[0], METHOD_ENTRY))
 				return e.method;
 			if (ruby_is_internal(words[0], SPECIAL_VARIABLES))
@@ -90,9 +90,9 @@ static strid name_method(struct ruby_frames *f, const struct ruby_environment *e
 
 	if (!method || method % 8 != 0)
 		return STRID_EMPTY;
-	definition = memory_u64(&p->memory, method + (uint64_t)rb(p, RB_METHOD_DEFINITION));
+	definition = memory_u64(&p->base.memory, method + (uint64_t)rb(p, RB_METHOD_DEFINITION));
 	return definition ? ruby_find_name(
-				    p, memory_u64(&p->memory,
+				    p, memory_u64(&p->base.memory,
 						  definition + (uint64_t)rb(p, RB_DEFINITION_NAME)))
 			  : STRID_EMPTY;
 }
@@ -136,7 +136,7 @@ static bool find_frames(struct ruby_frames *f, uint64_t context)
 	uint8_t bytes[24];
 	uint64_t n, size = (uint64_t)rb(p, RB_FRAME_BYTES);
 
-	if (context % 8 != 0 || !memory_read(&p->memory, context, bytes, sizeof(bytes)))
+	if (context % 8 != 0 || !memory_read(&p->base.memory, context, bytes, sizeof(bytes)))
 		return false;
 	f->stack = rb_u64(p, bytes, RB_CONTEXT_STACK);
 	n = rb_u64(p, bytes, RB_CONTEXT_SIZE);
@@ -163,7 +163,7 @@ enum chain_result ruby_follow(struct ruby *p, uint64_t context, struct chained_f
 		bytes = RUBY_FRAMES_BYTES / size * size;
 		r = CHAIN_CUT;
 	}
-	if (!memory_read(&p->memory, f.at, p->frames, bytes))
+	if (!memory_read(&p->base.memory, f.at, p->frames, bytes))
 		return CHAIN_UNPROVEN;
 	for (uint64_t at = 0; at < bytes; at += size) {
 		if (f.n == max) {

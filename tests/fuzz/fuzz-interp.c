@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libFuzzer target: a recording of the memory of a process with PHP or Ruby
+ * libFuzzer target: a recording of the memory of a process with CPython, PHP or Ruby
  * (tests/runtimes/recording.h), all of which is the fuzzer's, opened and walked twice.
  * tests/fuzz/run.sh builds and runs it; with FUZZ_REPLAY it is a test over what is recorded.
  */

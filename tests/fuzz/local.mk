@@ -98,9 +98,7 @@ tests_fuzz_replay_v8_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/d
 tests_fuzz_replay_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/fuzz/replay-cpython
-tests_fuzz_replay_cpython_SOURCES = tests/fuzz/fuzz-cpython.c tests/fuzz/recording-target.h tests/fuzz/input.h tests/fuzz/replay.h \
-	tests/runtimes/recorded-chain.h \
-	tests/runtimes/recorded-cpython.h tests/runtimes/recording.h
+tests_fuzz_replay_cpython_SOURCES = $(tests_fuzz_replay_interp_SOURCES)
 tests_fuzz_replay_cpython_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/cpython"'
 tests_fuzz_replay_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 

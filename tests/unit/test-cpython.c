@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "runtimes/cpython-internal.h"
-#include "tests/runtimes/recorded-cpython.h"
+#include "tests/runtimes/recorded-chain.h"
 #include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
@@ -15,25 +15,30 @@ static const char *const versions[] = {"3.6",  "3.7",  "3.8",  "3.9",  "3.10",
 				       "3.11", "3.12", "3.13", "3.14", "3.15"};
 enum { N_VERSIONS = 10 };
 
-static struct cpython *python;
+static struct interp *interp;
 static const char *why = ""; /* start(&process) failed */
 static struct chained_frame frames[CHAIN_MAX_FRAMES];
 static size_t n_frames;
 
+static struct cpython *python(void)
+{
+	return (struct cpython *)interp;
+}
+
 static void stop(void)
 {
-	python = cpython_free(python);
+	interp = interp_free(interp);
 }
 
 static int start(const struct recorded_process *p)
 {
 	stop();
-	return cpython_new(&python, &p->memory, p->recorded.image, &why);
+	return interp_new(&interp, &p->memory, p->recorded.image, &why);
 }
 
 static void walk(const struct recorded_walk *sample, FILE *out)
 {
-	(void)recorded_walk_python(python, sample, out);
+	(void)recorded_walk_chain(interp, sample, out);
 }
 
 static struct recorded_process process = {
@@ -42,8 +47,8 @@ static struct recorded_process process = {
 static void open_version(const char *version)
 {
 	recorded_process_open(&process, version);
-	CHECK(cpython_is_tried(python));
-	CHECK(strncmp(cpython_release(python), version, strlen(version)) == 0);
+	CHECK(interp_is_tried(interp));
+	CHECK(strncmp(interp_release(interp), version, strlen(version)) == 0);
 }
 
 static void close_version(void)
@@ -66,9 +71,9 @@ static uint32_t first_tid(void)
 /* The first thread's frames. */
 static enum chain_result walk_first(uint32_t reads)
 {
-	cpython_begin(python, reads, 1 << 20);
-	return cpython_walk(python, &(const struct chained_thread){.tid = first_tid()}, frames,
-			    CHAIN_MAX_FRAMES, &n_frames);
+	interp_begin(interp, reads, 1 << 20);
+	return interp_walk(interp, &(const struct chained_thread){.tid = first_tid()}, frames,
+			   CHAIN_MAX_FRAMES, &n_frames);
 }
 
 static uint8_t *bytes_at(uint64_t at)
@@ -89,7 +94,7 @@ static void put_u64(uint64_t at, uint64_t value)
 
 static uint64_t field(uint64_t of, enum cpython_value v)
 {
-	return of + (uint64_t)py(python, v);
+	return of + (uint64_t)py(python(), v);
 }
 
 static uint64_t code_of(const struct chained_frame *f)
@@ -117,16 +122,16 @@ static void test_remembered(void)
 
 		open_version(versions[v]);
 		free(walk_all());
-		learned = cpython_stats(python)->learned;
+		learned = interp_stats(interp)->learned;
 		CHECK_INT(learned, >, 20);
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		reads = cpython_stats(python)->reads;
+		reads = interp_stats(interp)->reads;
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_INT(n_frames, >, 30);
-		CHECK_INT(cpython_stats(python)->reads - reads, <,
-			  python->tables.minor < 11 ? n_frames + 16 : 18);
-		CHECK_INT(cpython_stats(python)->learned, ==, learned);
-		CHECK_INT(cpython_stats(python)->stale, ==, 0);
+		CHECK_INT(interp_stats(interp)->reads - reads, <,
+			  python()->tables.minor < 11 ? n_frames + 16 : 18);
+		CHECK_INT(interp_stats(interp)->learned, ==, learned);
+		CHECK_INT(interp_stats(interp)->stale, ==, 0);
 		close_version();
 	}
 }
@@ -142,26 +147,26 @@ static void test_believed(void)
 		open_version(versions[v]);
 		for (int i = 0; i < CPYTHON_STRICT + 2; i++)
 			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		reads = cpython_stats(python)->reads;
+		reads = interp_stats(interp)->reads;
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		CHECK_INT(cpython_stats(python)->reads - reads, <=,
-			  python->tables.minor < 11 ? n_frames + 2 : 5);
+		CHECK_INT(interp_stats(interp)->reads - reads, <=,
+			  python()->tables.minor < 11 ? n_frames + 2 : 5);
 		/* Another code object is where the outermost frame's was: it is seen in time, and
 		 * from then on at once. */
 		of = field(code_of(&frames[n_frames - 1]), PY_CODE_NAME);
 		other = field(code_of(&frames[0]), PY_CODE_NAME);
 		(void)snprintf(function, sizeof(function), "%s",
-			       cpython_text(python, frames[0].function));
+			       interp_text(interp, frames[0].function));
 		name = u64_at(of);
 		CHECK(name != u64_at(other));
 		put_u64(of, u64_at(other));
 		for (int i = 0; i < 17; i++)
 			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), function);
+		CHECK_STR(interp_text(interp, frames[n_frames - 1].function), function);
 		put_u64(of, name);
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), "<module>");
-		CHECK_INT(cpython_stats(python)->stale, ==, 2);
+		CHECK_STR(interp_text(interp, frames[n_frames - 1].function), "<module>");
+		CHECK_INT(interp_stats(interp)->stale, ==, 2);
 		close_version();
 	}
 }
@@ -178,18 +183,18 @@ static void test_entries(void)
 		for (size_t i = 0; i < n_frames; i++)
 			n += frames[i].entry;
 		CHECK(frames[n_frames - 1].entry);
-		if (python->tables.minor < 11)
+		if (python()->tables.minor < 11)
 			CHECK_INT(n, ==, n_frames);
 		else
 			CHECK_INT(n, ==, 1);
-		CHECK(cpython_eval_range(python, 0, &start_of, &end) && start_of < end);
+		CHECK(interp_eval_range(interp, 0, &start_of, &end) && start_of < end);
 		/* In these two the compiler has put most of it elsewhere. */
-		if (python->tables.minor >= 14)
-			CHECK(cpython_eval_range(python, 1, &start_of, &end) &&
+		if (python()->tables.minor >= 14)
+			CHECK(interp_eval_range(interp, 1, &start_of, &end) &&
 			      end - start_of > 65536);
 		else
-			CHECK(!cpython_eval_range(python, 1, &start_of, &end));
-		CHECK(!cpython_eval_range(python, 100, &start_of, &end));
+			CHECK(!interp_eval_range(interp, 1, &start_of, &end));
+		CHECK(!interp_eval_range(interp, 100, &start_of, &end));
 		close_version();
 	}
 }
@@ -201,14 +206,14 @@ static void test_unknown_thread(void)
 
 		open_version(versions[v]);
 		for (int i = 0; i < 3; i++) {
-			reads = cpython_stats(python)->reads;
-			cpython_begin(python, 1000, 1 << 20);
-			CHECK_INT(cpython_walk(python, &unknown_thread, frames, 8, &n_frames), ==,
+			reads = interp_stats(interp)->reads;
+			interp_begin(interp, 1000, 1 << 20);
+			CHECK_INT(interp_walk(interp, &unknown_thread, frames, 8, &n_frames), ==,
 				  CHAIN_NO_THREAD);
 			CHECK_INT(n_frames, ==, 0);
 		}
 		/* It is believed for a while. */
-		CHECK_INT(cpython_stats(python)->reads - reads, <, 4);
+		CHECK_INT(interp_stats(interp)->reads - reads, <, 4);
 		close_version();
 	}
 }
@@ -226,9 +231,9 @@ static void test_budget(void)
 			cut = cut || r == CHAIN_SPENT;
 		}
 		CHECK(cut);
-		cpython_begin(python, 1000, 1 << 20);
-		CHECK_INT(cpython_walk(python, &(const struct chained_thread){.tid = first_tid()},
-				       frames, 5, &n_frames),
+		interp_begin(interp, 1000, 1 << 20);
+		CHECK_INT(interp_walk(interp, &(const struct chained_thread){.tid = first_tid()},
+				      frames, 5, &n_frames),
 			  ==, CHAIN_CUT);
 		CHECK_INT(n_frames, ==, 5);
 		close_version();
@@ -252,13 +257,13 @@ static void test_reused(void)
 
 		open_version(versions[v]);
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		CHECK_STR(cpython_text(python, frames[1].function), "recursion");
+		CHECK_STR(interp_text(interp, frames[1].function), "recursion");
 		code = code_of(&frames[1]);
 		other = code_of(&frames[n_frames - 1]);
 		put_u64(field(code, PY_CODE_NAME), u64_at(field(other, PY_CODE_NAME)));
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		CHECK_STR(cpython_text(python, frames[1].function), "<module>");
-		CHECK_INT(cpython_stats(python)->stale, ==, 1);
+		CHECK_STR(interp_text(interp, frames[1].function), "<module>");
+		CHECK_INT(interp_stats(interp)->stale, ==, 1);
 		close_version();
 	}
 }
@@ -324,7 +329,7 @@ static void test_huge(void)
 			CHECK_INT(start(&process), ==, 0);
 			CHECK_INT(walk_first(1000), ==, CHAIN_UNPROVEN);
 			CHECK_INT(n_frames, ==, 1);
-			CHECK_INT(cpython_stats(python)->bytes, <, 200000);
+			CHECK_INT(interp_stats(interp)->bytes, <, 200000);
 			close_version();
 		}
 	}
@@ -338,13 +343,13 @@ static void test_endless_threads(void)
 
 		open_version(versions[v]);
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
-		first = u64_at(field(python->interp, PY_INTERP_THREADS));
+		first = u64_at(field(python()->interp, PY_INTERP_THREADS));
 		put_u64(field(first, PY_THREAD_NEXT), first);
 		for (int i = 0; i < 5; i++) {
 			enum chain_result r;
 
-			cpython_begin(python, 500, 1 << 20);
-			r = cpython_walk(python, &unknown_thread, frames, 8, &n_frames);
+			interp_begin(interp, 500, 1 << 20);
+			r = interp_walk(interp, &unknown_thread, frames, 8, &n_frames);
 			CHECK(r == CHAIN_SPENT || r == CHAIN_NO_THREAD);
 		}
 		close_version();
@@ -354,7 +359,8 @@ static void test_endless_threads(void)
 static void check_refused(const char *version, uint64_t at, uint64_t value, const char *expected)
 {
 	open_version(version);
-	put_u64(python->tables.interpreters - (uint64_t)py(python, PY_INTERPRETERS) + at, value);
+	put_u64(python()->tables.interpreters - (uint64_t)py(python(), PY_INTERPRETERS) + at,
+		value);
 	CHECK_INT(start(&process), ==, -ENOTSUP);
 	CHECK(strstr(why, expected) != NULL);
 	close_version();
@@ -412,9 +418,9 @@ static void test_names(void)
 					     "/usr/lib/libpython3.11.a"};
 
 	for (size_t i = 0; i < sizeof(images) / sizeof(*images); i++)
-		CHECK_INT(cpython_rank(images[i]), ==, strstr(images[i], ".so") ? 2 : 1);
+		CHECK_INT(interp_rank(images[i]), ==, strstr(images[i], ".so") ? 2 : 1);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		CHECK_INT(cpython_rank(others[i]), ==, 0);
+		CHECK_INT(interp_rank(others[i]), ==, 0);
 }
 
 int main(void)
