@@ -180,8 +180,7 @@ void profile_clear(struct profile *p)
 	p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
-/* Bytes in use, not allocated: an emptied profile keeps its memory but is not full. */
-static size_t bytes_used(const struct profile *p)
+uint64_t profile_bytes(const struct profile *p)
 {
 	size_t n_samples = profile_n_samples(p);
 
@@ -199,19 +198,19 @@ static size_t bytes_used(const struct profile *p)
 
 bool profile_nearly_full(const struct profile *p)
 {
-	return bytes_used(p) >= p->max_bytes / 8 * 7 ||
+	return profile_bytes(p) >= p->max_bytes / 8 * 7 ||
 	       p->strings.n_bytes >= p->strings.max_bytes / 8 * 7;
 }
 
 bool profile_has_room(const struct profile *p, uint64_t max_bytes)
 {
-	return bytes_used(p) + max_bytes <= p->max_bytes &&
+	return profile_bytes(p) + max_bytes <= p->max_bytes &&
 	       p->strings.n_bytes + max_bytes / STRINGS_SHARE <= p->strings.max_bytes;
 }
 
 static bool full(const struct profile *p, size_t more)
 {
-	return bytes_used(p) + more > p->max_bytes;
+	return profile_bytes(p) + more > p->max_bytes;
 }
 
 /*

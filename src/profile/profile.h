@@ -324,6 +324,8 @@ void profile_deinit(struct profile *p);
 /* Empties all tables and counters. Keeps the memory and the numbers of the first type, but not its
  * texts. */
 void profile_clear(struct profile *p);
+/* In use, not allocated: an emptied profile keeps its memory but is not full. */
+uint64_t profile_bytes(const struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
 /* True: there is room for all of another profile of that max_bytes. */
