@@ -51,6 +51,8 @@ struct symbolizer {
 		settle_timer;
 	uint64_t uid_base;
 	bool stopping;
+	uint32_t n_kept;	 /* windows since the rows of earlier ones were forgotten */
+	uint64_t kept_bytes;	 /* their rows, KEPT_WINDOWS after that */
 	uint64_t heap_ns;	 /* when unused pages were given back */
 	uint64_t sent_ns;	 /* when all payloads were sent, at the end; 0: not yet */
 	uint64_t await_until_ns; /* 0: not yet */

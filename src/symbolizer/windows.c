@@ -25,6 +25,10 @@
 #define PARTS_SHIFT 16			 /* payloads of a window */
 #define HEAP_NS	    (30 * NSEC_PER_SEC)	 /* between returns of unused pages */
 
+/* So many windows show what the host has; what came since may be twice as much, or as little. */
+#define KEPT_WINDOWS 16
+#define KEPT_BYTES   (UINT64_C(4) << 20)
+
 struct export_progress {
 	struct symbolizer *symbolizer;
 	uint64_t n_payloads, n_samples;
@@ -99,6 +103,24 @@ void symbolizer_forget(struct symbolizer *s)
 	profile_clear(&s->profile);
 	memcpy(s->profile.counters, counters, sizeof(counters));
 	namer_forget_rows(s->namer);
+	s->n_kept = 0;
+}
+
+/*
+ * Whether most rows are of what has ended. A host where programs come and go brings new processes,
+ * files and frames with each window, for ever; on one where the same programs run, all rows come
+ * with the first windows, and to name their frames again would be for nothing.
+ */
+static bool is_mostly_past(struct symbolizer *s)
+{
+	uint64_t bytes = profile_bytes(&s->profile);
+
+	if (s->n_kept < KEPT_WINDOWS) {
+		s->n_kept++;
+		s->kept_bytes = bytes;
+		return false;
+	}
+	return bytes > KEPT_BYTES && bytes > 2 * s->kept_bytes;
 }
 
 /* Tables of files come and go, each of thousands of blocks, and what stays lies everywhere between:
@@ -118,7 +140,7 @@ static void end_window(struct symbolizer *s)
 {
 	profile_clear_samples(&s->profile);
 	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
-	if (!profile_has_room(&s->profile, s->profile.max_bytes / 2))
+	if (is_mostly_past(s) || !profile_has_room(&s->profile, s->profile.max_bytes / 2))
 		symbolizer_forget(s);
 	return_memory(s);
 }

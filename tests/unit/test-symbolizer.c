@@ -3,6 +3,8 @@
  * The symbolizer as a process, between a profiler, an exporter and a broker that the test plays:
  * when it settles a window, and what it counts.
  */
+#include "config.h"
+
 #include <errno.h>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
@@ -19,7 +21,8 @@
 #include "tests/unit/test.h"
 #include "util/fdmsg.h"
 
-#define N_SAMPLES 12 /* of a window */
+#define N_SAMPLES 12  /* of a window */
+#define N_MANY	  300 /* processes, each with a sample */
 #define START_NS  UINT64_C(1700000000000000000)
 
 static struct {
@@ -162,6 +165,30 @@ static void send_window(uint64_t id, uint64_t begin)
 	fd = window_write(&p);
 	CHECK_INT(fd, >=, 0);
 	send_bytes(id, begin, fd);
+	profile_deinit(&p);
+}
+
+/* N_MANY processes that no other window has, with long names: 150 KiB of rows. */
+static void send_strangers(uint64_t id)
+{
+	struct profile_sample sample = {.time_unix_ns = START_NS, .value = 1, .n = 1};
+	char text[400];
+	struct profile p;
+
+	profile_init(&p, 1 << 22);
+	add_stack(&p, &sample);
+	for (unsigned int i = 0; i < N_MANY; i++) {
+		struct profile_process process = {.pid = (uint32_t)id * N_MANY + i};
+
+		(void)snprintf(text, sizeof(text), "/tmp/%0*u", 300, process.pid);
+		process.executable_path = process.comm = strtab_put(&p.strings, text);
+		sample.thread = profile_add_thread(&p, profile_add_process(&p, &process),
+						   process.pid, process.comm);
+		CHECK(profile_add_sample(&p, &sample));
+	}
+	p.start_unix_ns = START_NS;
+	p.end_unix_ns = START_NS + 1;
+	send_bytes(id, (id - 1) * N_SAMPLES, window_write(&p));
 	profile_deinit(&p);
 }
 
@@ -319,6 +346,47 @@ static void test_knows_what_was_settled(void)
 	stop(&m);
 }
 
+/* Its memory that is in no file. */
+static long anonymous_kib(void)
+{
+	char name[64], line[256];
+	long kib = -1;
+	FILE *f;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/status", (int)it.pid);
+	f = fopen(name, "re");
+	while (f && kib < 0 && fgets(line, sizeof(line), f))
+		(void)sscanf(line, "RssAnon: %ld", &kib);
+	if (f)
+		(void)fclose(f);
+	return kib;
+}
+
+/* Processes that come and go for ever: what is kept of them all takes 14 MiB. */
+static void test_forgets_what_is_past(void)
+{
+	const struct setup_symbolizer setup = daemon_setup();
+	long kib = 0;
+	struct message m;
+
+	start(&setup, -1);
+	give_peer(PEER_EXPORTER, &it.exporter);
+	for (uint64_t id = 1; id <= 240; id++) {
+		send_strangers(id);
+		expect(it.exporter, MESSAGE_PAYLOAD, &m);
+		CHECK_INT(m.item.n_samples, ==, N_MANY);
+		m = (struct message){.type = MESSAGE_PAYLOAD_DONE, .item.id = m.item.id};
+		CHECK_INT(message_send(it.exporter, &m, NULL, 0), ==, 0);
+		expect_settled(id);
+		kib = anonymous_kib() > kib ? anonymous_kib() : kib;
+	}
+	printf("%ld KiB at most\n", kib);
+#ifndef WITH_SANITIZERS /* they keep what is freed */
+	CHECK_INT(kib, <, 9 << 10);
+#endif
+	stop(&m);
+}
+
 /* A window that is none is counted and settled, and the next one is read. */
 static void test_bad_window(void)
 {
@@ -376,6 +444,7 @@ int main(void)
 	RUN(test_stays_for_an_exporter);
 	RUN(test_counts_what_is_missing);
 	RUN(test_knows_what_was_settled);
+	RUN(test_forgets_what_is_past);
 	RUN(test_bad_window);
 	RUN(test_capture);
 	return 0;
