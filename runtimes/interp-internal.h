@@ -6,8 +6,8 @@
 #include "runtimes/interp.h"
 
 /*
- * A kind of interpreter. Its functions get its own struct of `size` bytes, all zeros at first, which
- * begins with a struct interp.
+ * A kind of interpreter. Its functions get its own struct of `size` bytes, all zeros at first,
+ * which begins with a struct interp.
  */
 struct interp_type {
 	const char *name; /* "CPython" */
@@ -15,13 +15,13 @@ struct interp_type {
 	size_t size;
 	/* A read of so many bytes may be next: a walk that has fewer left has spent its budget. */
 	uint32_t read_bytes;
-	/* As interp_rank(): 2, a library of that interpreter; 1, a program that may only load it from
-	 * one; 0, neither. */
+	/* As interp_rank(): 2, a library of that interpreter; 1, a program that may only load it
+	 * from one; 0, neither. */
 	int (*rank)(const char *path);
 	/*
-	 * The image is open. Sets release, eval, if it is known yet, and texts. 0; -ENOENT: there is
-	 * no such interpreter in it; -ENOTSUP: one that is not understood (*ret_why, a literal);
-	 * -EAGAIN: it has not started yet; -ENOMEM.
+	 * The image is open. Sets release, eval, if it is known yet, and texts. 0; -ENOENT: there
+	 * is no such interpreter in it; -ENOTSUP: one that is not understood (*ret_why, a
+	 * literal); -EAGAIN: it has not started yet; -ENOMEM.
 	 */
 	int (*open)(struct interp *p, const char **ret_why);
 	/* Frees what it has, opened or not, but not p. */

@@ -4,12 +4,13 @@
  * Any interpreter whose frames are a chain of its own (chain.h), read at the sample: CPython, PHP,
  * Ruby. A new one is its files, and a row in interp.c.
  *
- * They are read from outside. The process may run on meanwhile or be hostile: a walk is bounded, and
- * what it read are bytes until each frame has been proven to be one. But only a stack that was read
- * while the thread stood still is the stack of one moment; the caller sees to that, and compares
- * addresses of frames with what the thread's registers and its native stack say.
+ * They are read from outside. The process may run on meanwhile or be hostile: a walk is bounded,
+ * and what it read are bytes until each frame has been proven to be one. But only a stack that was
+ * read while the thread stood still is the stack of one moment; the caller sees to that, and
+ * compares addresses of frames with what the thread's registers and its native stack say.
  *
- * Not thread-safe. Bounded: about 2 MiB of memory for each process, reads of one walk by its budget.
+ * Not thread-safe. Bounded: about 2 MiB of memory for each process, reads of one walk by its
+ * budget.
  */
 #include <stdio.h>
 

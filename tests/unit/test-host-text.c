@@ -172,7 +172,7 @@ static void test_cgroup_paths(void)
 		{"/machine.slice/libpod-conmon-" ID ".scope", "", "", "",
 		 "libpod-conmon-" ID ".scope"},
 		{"/libpod_parent/libpod-" ID, ID, "podman", "", ""},
-		/* podman's pods: their own cgroup, the monitors of their containers, a container. */
+		/* podman's pods: their own cgroup, monitors of their containers, a container. */
 		{"/libpod_parent/" ID, "", "", "", ""},
 		{"/libpod_parent/" ID "/conmon", "", "", "", ""},
 		{"/libpod_parent/" ID "/libpod-" ID2, ID2, "podman", "", ""},
