@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Input goes through in whatever pieces it comes, so that nobody holds a body in both forms; all
- * three encodings write into one buffer that grows.
+ * three encodings write into one buffer that grows. The exception is a body of a known, usual size
+ * for gzip: libdeflate wants all of it, and takes half of zlib's time.
  */
 #include "config.h"
 
@@ -9,19 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+#ifdef HAVE_LIBDEFLATE
+#include <libdeflate.h>
+#endif
 #ifdef HAVE_ZSTD
 #include <zstd.h>
 #endif
 
 #include "src/exporter/encoding.h"
 
-/* On a busy host's window of 160 KB: 8% larger than level 6 (the default), in two fifths of its
- * time. */
+/* On a busy host's window of 330 KB: zlib 9% larger than with level 6 (the default), in two fifths
+ * of its time; libdeflate 6% larger, in a sixth. */
 #define GZIP_LEVEL  1
 #define GZIP_WINDOW (15 + 16) /* 16: with gzip header and trailer */
 /* The library's default: smaller than gzip's best, faster than its fastest. */
 #define ZSTD_LEVEL  3
 #define LEAST_BYTES 1024u
+#define WHOLE_BYTES (8u << 20) /* at most, held in both forms; a payload has 4 MiB */
 
 struct buffer {
 	uint8_t *bytes;
@@ -33,6 +38,8 @@ struct encoder {
 	struct buffer out;
 	z_stream z;
 	bool z_open;
+	bool whole; /* all input is collected first, in: */
+	struct buffer in;
 #ifdef HAVE_ZSTD
 	ZSTD_CCtx *zstd;
 #endif
@@ -74,17 +81,38 @@ static int grow(struct buffer *b, size_t want)
 
 /* --- in ------------------------------------------------------------------------------------ */
 
-static int put_identity(struct encoder *e, const uint8_t *bytes, size_t n)
+static int append(struct buffer *b, const uint8_t *bytes, size_t n)
 {
-	int r = n > e->out.size - e->out.n ? grow(&e->out, e->out.n + n) : 0;
+	int r = n > b->size - b->n ? grow(b, b->n + n) : 0;
 
 	if (r < 0)
 		return r;
 	if (n > 0)
-		memcpy(e->out.bytes + e->out.n, bytes, n);
-	e->out.n += n;
+		memcpy(b->bytes + b->n, bytes, n);
+	b->n += n;
 	return 0;
 }
+
+#ifdef HAVE_LIBDEFLATE
+static int pack_whole(struct encoder *e)
+{
+	struct libdeflate_compressor *c = libdeflate_alloc_compressor(GZIP_LEVEL);
+	int r = c ? grow(&e->out, libdeflate_gzip_compress_bound(c, e->in.n)) : -ENOMEM;
+
+	if (r == 0)
+		e->out.n = libdeflate_gzip_compress(c, e->in.bytes, e->in.n, e->out.bytes,
+						    e->out.size);
+	libdeflate_free_compressor(c);
+	return r < 0 ? r : e->out.n > 0 ? 0 : -EIO;
+}
+
+static int put_whole(struct encoder *e, const uint8_t *bytes, size_t n, bool last)
+{
+	int r = append(&e->in, bytes, n);
+
+	return r == 0 && last ? pack_whole(e) : r;
+}
+#endif
 
 static int put_gzip(struct encoder *e, const uint8_t *bytes, size_t n, bool last)
 {
@@ -141,13 +169,17 @@ int encoder_put(struct encoder *e, const uint8_t *bytes, size_t n, bool last)
 {
 	switch (e->encoding) {
 	case ENCODING_GZIP:
+#ifdef HAVE_LIBDEFLATE
+		if (e->whole)
+			return put_whole(e, bytes, n, last);
+#endif
 		return put_gzip(e, bytes, n, last);
 #ifdef HAVE_ZSTD
 	case ENCODING_ZSTD:
 		return put_zstd(e, bytes, n, last);
 #endif
 	default:
-		return put_identity(e, bytes, n);
+		return append(&e->out, bytes, n);
 	}
 }
 
@@ -159,6 +191,24 @@ uint8_t *encoder_take(struct encoder *e, size_t *ret_n)
 	*ret_n = e->out.n;
 	e->out = (struct buffer){.bytes = NULL};
 	return bytes;
+}
+
+/* Of some bytes it makes a copy and their CRC-32. The CRC-32 of both depends on their number only,
+ * and the spool tells bodies apart by it. */
+static bool takes_whole(enum encoding encoding, size_t n_input)
+{
+#ifdef HAVE_LIBDEFLATE
+	return encoding == ENCODING_GZIP && n_input >= LEAST_BYTES && n_input <= WHOLE_BYTES;
+#else
+	return false;
+#endif
+}
+
+static int open_gzip(struct encoder *e)
+{
+	e->z_open = deflateInit2(&e->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
+				 Z_DEFAULT_STRATEGY) == Z_OK;
+	return e->z_open ? 0 : -ENOMEM;
 }
 
 int encoder_new(struct encoder **ret, enum encoding encoding, size_t n_input)
@@ -173,13 +223,11 @@ int encoder_new(struct encoder **ret, enum encoding encoding, size_t n_input)
 	if (!e)
 		return -ENOMEM;
 	e->encoding = encoding;
-	e->out.max = SIZE_MAX;
-	r = grow(&e->out, size + LEAST_BYTES);
-	if (r == 0 && encoding == ENCODING_GZIP) {
-		e->z_open = deflateInit2(&e->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8,
-					 Z_DEFAULT_STRATEGY) == Z_OK;
-		r = e->z_open ? 0 : -ENOMEM;
-	}
+	e->out.max = e->in.max = SIZE_MAX;
+	e->whole = takes_whole(encoding, n_input);
+	r = e->whole ? grow(&e->in, n_input) : grow(&e->out, size + LEAST_BYTES);
+	if (r == 0 && encoding == ENCODING_GZIP && !e->whole)
+		r = open_gzip(e);
 #ifdef HAVE_ZSTD
 	if (r == 0 && encoding == ENCODING_ZSTD)
 		r = open_zstd(e, n_input);
@@ -199,6 +247,7 @@ struct encoder *encoder_free(struct encoder *e)
 #ifdef HAVE_ZSTD
 	(void)ZSTD_freeCCtx(e->zstd);
 #endif
+	free(e->in.bytes);
 	free(e->out.bytes);
 	free(e);
 	return NULL;

@@ -26,9 +26,11 @@ libexporter_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-export
 tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h
 tests_unit_test_export_LDADD = libexporter.a libstore.a libhttp.a libprocess.a libproto.a \
-	libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NETTLE_LIBS) -ldl
+	libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(LIBDEFLATE_LIBS) \
+	$(NETTLE_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-spool
 tests_unit_test_spool_SOURCES = tests/unit/test-spool.c tests/unit/test.h
 tests_unit_test_spool_LDADD = libexporter.a libstore.a libhttp.a libprocess.a libproto.a \
-	libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NETTLE_LIBS) -ldl
+	libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(LIBDEFLATE_LIBS) \
+	$(NETTLE_LIBS) -ldl

@@ -58,7 +58,7 @@ EXTRA_DIST += tests/fuzz/corpus-rewrite
 check_PROGRAMS += tests/fuzz/replay-spool
 tests_fuzz_replay_spool_SOURCES = tests/fuzz/fuzz-spool.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_spool_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-spool"'
-tests_fuzz_replay_spool_LDADD = libexporter.a libstore.a libutil.a $(ZLIB_LIBS) $(ZSTD_LIBS)
+tests_fuzz_replay_spool_LDADD = libexporter.a libstore.a libutil.a $(ZLIB_LIBS) $(ZSTD_LIBS) $(LIBDEFLATE_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-spool
 
 check_PROGRAMS += tests/fuzz/replay-window

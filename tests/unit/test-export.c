@@ -1370,18 +1370,19 @@ static void test_submit_errors(void)
 }
 
 /* There and back; cut anywhere it is no body; and no more comes out than is allowed. */
-static void check_encoding(enum encoding encoding, const uint8_t *bytes, size_t n)
+static void check_encoding(enum encoding encoding, const uint8_t *bytes, size_t n, bool known)
 {
 	_cleanup_(encoder_freep) struct encoder *e = NULL;
 	_cleanup_free_ uint8_t *packed = NULL, *back = NULL;
 	size_t n_packed, n_back = 0;
 	uint8_t *none = NULL;
 
-	CHECK_INT(encoder_new(&e, encoding, n), ==, 0);
+	CHECK_INT(encoder_new(&e, encoding, known ? n : 0), ==, 0);
 	CHECK_INT(encoder_put(e, bytes, n / 3, false), ==, 0);
 	CHECK_INT(encoder_put(e, bytes + n / 3, n - n / 3, true), ==, 0);
 	packed = encoder_take(e, &n_packed);
-	CHECK_INT(encoding_size(encoding, packed, n_packed), ==, n);
+	if (known || encoding != ENCODING_ZSTD)
+		CHECK_INT(encoding_size(encoding, packed, n_packed), ==, n);
 	if (encoding == ENCODING_IDENTITY) {
 		CHECK(n_packed == n && memcmp(packed, bytes, n) == 0);
 		return;
@@ -1403,8 +1404,8 @@ static void test_encodings(void)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i % 251 + i / 1000);
 	for (enum encoding i = 0; i < N_ENCODINGS; i++) {
-		if (encoding_supported(i))
-			check_encoding(i, bytes, sizeof(bytes));
+		for (int known = 0; known < 2 && encoding_supported(i); known++)
+			check_encoding(i, bytes, sizeof(bytes), known);
 	}
 }
 
