@@ -24,6 +24,9 @@
 #define FIRST_DELAY_NS	 (1 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
 #define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
+/* A look reads the maps of a process: its price is at most a microsecond for each sample. */
+#define LOOK_SAMPLES	     128
+#define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
 
 /* The attributes of a process while they are collected. */
 struct collection {
@@ -346,6 +349,14 @@ static void hurry(struct process_said *s, const struct host_process *p, uint64_t
 	s->n_mappings = p->n_mappings;
 }
 
+/* By samples since the last look: a context can be published without new code. */
+static bool is_paid(const struct process_said *s, const struct sayings *of,
+		    const struct host_process *p, uint64_t now_ns)
+{
+	return s->looked && !s->published_ns && now_ns - s->looked_ns >= of->interval_ns &&
+	       s->n_samples >= LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;
+}
+
 static uint64_t next_delay(const struct process_said *s, const struct sayings *of)
 {
 	uint64_t next = s->delay_ns ? 2 * s->delay_ns : FIRST_DELAY_NS;
@@ -366,13 +377,17 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 					   .version = s->version};
 	}
 	hurry(s, p, now_ns);
-	if (!of->outside || now_ns < s->next_ns || p->is_kernel || p->exited)
+	s->n_samples++;
+	if (!of->outside || p->is_kernel || p->exited ||
+	    (now_ns < s->next_ns && !is_paid(s, of, p, now_ns)))
 		return;
 	if (is_young(p)) {
 		s->next_ns = now_ns + YOUNG_NS;
 		return;
 	}
 	s->next_ns = now_ns + FIRST_DELAY_NS;
+	s->looked_ns = now_ns;
+	s->n_samples = 0;
 	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
 		return;
 	s->looked = true;

@@ -6,8 +6,9 @@
  * a pod, what its manifest put into the environment. The first one to have a key wins.
  *
  * A process is looked at when it has lived for a moment, and again: soon and then less and less
- * often while it says nothing, but soon if it maps more code, at each interval once it has
- * published a context.
+ * often while it says nothing, but soon if it maps more code, and at an interval once it had so
+ * many samples that a look costs little beside them; at each interval once it has published a
+ * context.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,7 @@ struct process_said {
 	uint64_t published_ns; /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;
 	uint32_t n_mappings, n_hurried; /* of the process at the last sample; looks for new ones */
+	uint64_t looked_ns, n_samples;	/* the last look, and samples since */
 };
 /* Looks again if it is time. now_ns: of any steady clock. in_pod: of Kubernetes. */
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,

@@ -20,6 +20,7 @@ static volatile enum question asked; /* last */
 static struct ask ask;
 static struct outside outside = {.ask = &ask};
 static pid_t silent;
+static uint64_t interval_ns;
 
 static void *answer(void *ctx)
 {
@@ -55,7 +56,7 @@ static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings
 			  uint64_t now_ns)
 {
 	static char program[] = "/bin/program";
-	struct sayings of = {.outside = &outside};
+	struct sayings of = {.outside = &outside, .interval_ns = interval_ns};
 	struct host_process p = {
 		.pid = (uint32_t)pid, .executable_path = program, .n_mappings = n_mappings};
 
@@ -106,6 +107,29 @@ static void test_new_mappings(void)
 	CHECK_INT(n_asked, ==, 8);
 }
 
+/* Many samples are a reason to look at the next interval: those pay for it. */
+static void test_many_samples(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now = second;
+	int n = 0;
+
+	interval_ns = second;
+	for (int i = 0; i < 7; now += 64 * second, i++)
+		CHECK_INT(look(&s, silent, 10, age, now), !=, NO_QUESTION);
+	now -= 64 * second;
+	while (look(&s, silent, 10, age, now + second) == NO_QUESTION && n < 1000)
+		n++;
+	CHECK_INT(n + 1, ==, 128 + 4 * 10);
+	/* Not before the interval has passed. */
+	interval_ns = 5 * second;
+	for (n = 0; n < 1000; n++)
+		CHECK_INT(look(&s, silent, 10, age, now + 5 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, silent, 10, age, now + 6 * second), ==, CONTEXT_ALONE);
+	interval_ns = 0;
+}
+
 static void test_process_that_publishes(void)
 {
 	static const char payload[] = "";
@@ -135,6 +159,7 @@ int main(void)
 	ask.sock = ends[0];
 	RUN(test_silent_process);
 	RUN(test_new_mappings);
+	RUN(test_many_samples);
 	RUN(test_process_that_publishes);
 	(void)close(ends[0]);
 	CHECK_INT(pthread_join(thread, NULL), ==, 0);
