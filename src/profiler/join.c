@@ -19,13 +19,19 @@ int joiner_init(struct joiner *j, struct profile *p, uint32_t max_rows)
 {
 	*j = (struct joiner){.p = p, .max = max_rows + FRAME_SOURCE_MAX_FRAMES + 2};
 	j->rows = calloc(j->max, sizeof(*j->rows));
-	return j->rows ? 0 : -ENOMEM;
+	j->items = calloc(j->max, sizeof(*j->items));
+	if (j->rows && j->items)
+		return 0;
+	joiner_deinit(j);
+	return -ENOMEM;
 }
 
 void joiner_deinit(struct joiner *j)
 {
 	free(j->rows);
+	free(j->items);
 	j->rows = NULL;
+	j->items = NULL;
 }
 
 /* ---- Rows ---- */
@@ -73,33 +79,27 @@ static uint32_t marker_row(struct profile *p, enum profile_marker marker)
 /* ---- Places ---- */
 
 struct merge {
-	struct joiner *j;
+	struct join_item *to;
 	uint32_t n;
 	const struct runtime_frame *frames;
-	size_t next, end;
+	uint32_t next, end;
 	uint64_t low, high; /* stack pointers of the run so far */
 	uint64_t hide_end;  /* native frames of the run below it are left out */
 };
 
-static void push(struct merge *m, uint32_t row)
-{
-	ensure(m->n < m->j->max);
-	m->j->rows[m->n++] = row;
-}
-
 static void push_runtime(struct merge *m)
 {
-	const struct runtime_frame *f = &m->frames[m->next++];
+	const struct runtime_frame *f = &m->frames[m->next];
 
 	if (f->sp_end > f->sp && f->sp_end > m->hide_end)
 		m->hide_end = f->sp_end;
-	push(m, join_runtime_row(m->j->p, f));
+	m->to[m->n++] = (struct join_item){true, m->next++};
 }
 
-static void push_native(struct merge *m, uint32_t row, uint64_t sp)
+static void push_native(struct merge *m, uint32_t i, uint64_t sp)
 {
 	if (sp == 0) {
-		push(m, row);
+		m->to[m->n++] = (struct join_item){false, i};
 		return;
 	}
 	if (sp < m->high) {
@@ -112,37 +112,65 @@ static void push_native(struct merge *m, uint32_t row, uint64_t sp)
 	while (m->next < m->end && m->frames[m->next].sp >= m->low && m->frames[m->next].sp <= sp)
 		push_runtime(m);
 	if (sp >= m->hide_end)
-		push(m, row);
+		m->to[m->n++] = (struct join_item){false, i};
+}
+
+static bool is_deep(const struct runtime_frames *frames)
+{
+	return frames->n > FRAME_SOURCE_MAX_FRAMES;
+}
+
+uint32_t join_order(const uint64_t *sp, uint32_t n, const struct runtime_frames *frames,
+		    struct join_item *ret)
+{
+	struct merge m = {
+		.to = ret,
+		.frames = frames->items,
+		.end = is_deep(frames) ? FRAME_SOURCE_MAX_FRAMES : (uint32_t)frames->n,
+	};
+
+	for (uint32_t i = 0; i < n; i++)
+		push_native(&m, i, sp[i]);
+	while (m.next < m.end)
+		push_runtime(&m);
+	return m.n;
+}
+
+/* ---- Stacks ---- */
+
+static void push(struct joiner *j, uint32_t *n, uint32_t row)
+{
+	ensure(*n < j->max);
+	j->rows[(*n)++] = row;
 }
 
 uint32_t joiner_stack(struct joiner *j, const struct walked_stack *stack,
 		      const struct runtime_frames *frames, enum profile_marker marker,
 		      uint32_t type)
 {
-	bool deep = frames->n > FRAME_SOURCE_MAX_FRAMES;
-	struct merge m = {
-		.j = j,
-		.frames = frames->items,
-		.end = deep ? FRAME_SOURCE_MAX_FRAMES : frames->n,
-	};
+	uint32_t n_items = join_order(stack->sp, stack->n_native, frames, j->items), n = 0;
 
+	ensure(n_items <= j->max);
 	for (uint32_t i = 0; i < stack->n_kernel; i++)
-		push(&m, stack->rows[i]);
-	for (uint32_t i = 0; i < stack->n_native; i++)
-		push_native(&m, stack->rows[stack->n_kernel + i], stack->sp[i]);
-	while (m.next < m.end)
-		push_runtime(&m);
+		push(j, &n, stack->rows[i]);
+	for (uint32_t i = 0; i < n_items; i++) {
+		const struct join_item *item = &j->items[i];
+
+		push(j, &n,
+		     item->runtime ? join_runtime_row(j->p, &frames->items[item->i])
+				   : stack->rows[stack->n_kernel + item->i]);
+	}
 	for (uint32_t i = stack->n_kernel + stack->n_native; i < stack->n; i++)
-		push(&m, stack->rows[i]);
-	if (deep || frames->cut) {
+		push(j, &n, stack->rows[i]);
+	if (is_deep(frames) || frames->cut) {
 		j->p->types[type].counters[PROFILE_STACKS_TOO_DEEP]++;
-		push(&m, marker_row(j->p, PROFILE_MARKER_TOO_DEEP));
+		push(j, &n, marker_row(j->p, PROFILE_MARKER_TOO_DEEP));
 	}
 	if (marker != PROFILE_N_MARKERS)
-		push(&m, marker_row(j->p, marker));
-	for (uint32_t i = 0; i < m.n; i++) {
+		push(j, &n, marker_row(j->p, marker));
+	for (uint32_t i = 0; i < n; i++) {
 		if (j->rows[i] == PROFILE_NONE)
 			return PROFILE_NONE;
 	}
-	return m.n ? profile_add_stack(j->p, j->rows, m.n, stack->n_kernel) : PROFILE_NONE;
+	return n ? profile_add_stack(j->p, j->rows, n, stack->n_kernel) : PROFILE_NONE;
 }
