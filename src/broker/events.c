@@ -686,8 +686,8 @@ int events_wake_each(struct events *e, bool wake, bool enable)
 	if (!can_replace(e))
 		return -ENOTSUP;
 	e->sample.wake_each = wake;
-	replace_all(e, enable, "its samples wake no reader, or too many");
-	return 0;
+	replace_all(e, enable && !e->budget, "its samples wake no reader, or too many");
+	return enable && e->budget ? refill_all(e) : 0;
 }
 
 void events_remove_cpu(struct events *e, int cpu)

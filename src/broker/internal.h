@@ -248,6 +248,8 @@ void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid);
 void broker_forget_clients(struct broker *b);
 /* Starts readers, or lets them go. Called when there is a client, and every second. */
 void broker_look_after_readers(struct broker *b);
+/* Whether an event's samples wake the readers: those of CPU time, and of threads that block. */
+bool broker_wakes_readers(const struct broker *b, uint32_t index);
 /* A child did not come to an end with that process's memory; 0: with none's. */
 void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid);
 

@@ -210,13 +210,21 @@ void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
 
 /* ---- Readers ---- */
 
-static const struct cpu_events *find_cpu(const struct broker *b, uint32_t cpu)
+static const struct cpu_events *find_cpu(const struct events *e, uint32_t cpu)
 {
-	for (uint32_t i = 0; i < b->events[0].cpus.n; i++) {
-		if (b->events[0].cpus.items[i].events.cpu == (int)cpu)
-			return &b->events[0].cpus.items[i];
+	for (uint32_t i = 0; i < e->cpus.n; i++) {
+		if (e->cpus.items[i].events.cpu == (int)cpu)
+			return &e->cpus.items[i];
 	}
 	return NULL;
+}
+
+bool broker_wakes_readers(const struct broker *b, uint32_t index)
+{
+	const struct broker_event *e = &b->options.events[index];
+
+	/* Plain switches have no filter: those of the readers themselves would wake them. */
+	return index == 0 || (e->use == SAMPLE_USE_BLOCKS && !e->switch_fields.plain);
 }
 
 /*
@@ -249,43 +257,73 @@ void broker_limit_reader(const void *ctx, struct privileges *ret)
 	ret->max_data = READER_DATA_BYTES;
 }
 
+static void add_event(struct setup_reader *s, const struct events *e)
+{
+	struct reader_event *to = &s->events[s->n_events++];
+
+	to->options = e->sample;
+	to->features = e->features;
+	to->options.filter = NULL; /* an address here means nothing there */
+	to->options.event.uprobe = NULL;
+}
+
+static int send_cpu(const struct broker *b, uint32_t cpu, int control)
+{
+	struct message m = {.type = MESSAGE_CPU_ADD};
+	int r = 0;
+
+	for (uint32_t i = 0; i < b->options.n_events && r == 0; i++) {
+		const struct cpu_events *c = find_cpu(&b->events[i], cpu);
+
+		if (!broker_wakes_readers(b, i) || !c)
+			continue;
+		m.cpu.cpu = c->events.cpu;
+		m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
+		r = message_send(control, &m, &c->events.sample_fd, 1);
+		m.cpu.index++;
+	}
+	return r;
+}
+
 int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
-	const struct cpu_events *c = find_cpu(b, who.index);
-	struct message cpu = {.type = MESSAGE_CPU_ADD};
-	struct setup_reader s = {
-		.common = broker_common_setup(b, PEER_READER),
-		.options = b->events[0].sample,
-		.features = b->events[0].features,
-	};
+	struct setup_reader s = {.common = broker_common_setup(b, PEER_READER)};
 	int r;
 
-	if (!c)
+	if (!find_cpu(&b->events[0], who.index))
 		return -ENODEV;
-	s.options.filter = NULL; /* an address here means nothing there */
-	s.options.event.uprobe = NULL;
+	for (uint32_t i = 0; i < b->options.n_events && s.n_events < READER_MAX_EVENTS; i++) {
+		if (broker_wakes_readers(b, i))
+			add_event(&s, &b->events[i]);
+	}
 	s.realtime = put_in_front(b, supervisor_pid(b->supervisor, who), who.index);
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = setup_send_start(control);
-	cpu.cpu.cpu = c->events.cpu;
-	cpu.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	if (r == 0)
-		r = message_send(control, &cpu, &c->events.sample_fd, 1);
+		r = send_cpu(b, who.index, control);
 	for (uint32_t i = 0; i < b->readers.n_clients && r == 0; i++)
 		r = send_client(&b->readers.clients[i], control);
 	return r;
 }
 
-static void wake_readers(struct broker *b, bool wake)
+static void wake_by(struct broker *b, struct events *e, bool wake)
 {
-	struct events *e = &b->events[0];
+	bool on = broker_is_sampling(b) && !(e->budget && b->turns.off);
 
-	if (e->sample.wake_each == wake || events_wake_each(e, wake, broker_is_sampling(b)) < 0)
+	if (e->sample.wake_each == wake || events_wake_each(e, wake, on) < 0)
 		return;
 	for (uint32_t i = 0; i < e->cpus.n; i++)
 		(void)broker_send_event(b, &e->cpus.items[i]);
+}
+
+static void wake_readers(struct broker *b, bool wake)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (broker_wakes_readers(b, i))
+			wake_by(b, &b->events[i], wake);
+	}
 }
 
 static void start_readers(struct broker *b)

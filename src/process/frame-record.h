@@ -53,6 +53,7 @@ struct frame_record_stack {
 	uint32_t type, result; /* enum frame_record_result */
 	uint64_t time_ns;
 	uint32_t pid, tid, n, reserved;
+	uint64_t read_ns; /* when that was done */
 	struct frame_record_frame {
 		uint32_t function, file; /* numbers of texts; 0: none */
 		uint32_t line, start_line;

@@ -19,6 +19,7 @@
 #define DRAIN_NS     (200 * NSEC_PER_MSEC)
 #define MIN_DRAIN_NS (5 * NSEC_PER_MSEC)
 #define LOOK_NS	     (40 * NSEC_PER_MSEC)
+#define BLOCKS_NS    (10 * NSEC_PER_MSEC) /* 20,000 blocks a second of a CPU fill half a ring */
 #define RECORD_BYTES 2048		  /* of a sample without its stack */
 #define STOP_NS	     (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS     4096
@@ -109,6 +110,18 @@ static bool looks_for_blocked(const struct profiler *p)
 	       !last->features.kernel;
 }
 
+/* Each block is sampled, and wakes a reader: then nobody polls their rings, either. */
+static bool samples_each_block(const struct profiler *p)
+{
+	for (uint32_t i = 1; i < p->setup.n_events; i++) {
+		const struct sample_options *o = &p->setup.events[i].options;
+
+		if (o->use == SAMPLE_USE_BLOCKS && o->wake_each && p->setup.of_tasks)
+			return true;
+	}
+	return false;
+}
+
 /* So long that no ring of samples is more than half full by then: some of them are not polled. */
 static uint64_t drain_ns(const struct profiler *p)
 {
@@ -119,6 +132,8 @@ static uint64_t drain_ns(const struct profiler *p)
 
 	if (looks_for_blocked(p) && ns > LOOK_NS)
 		ns = LOOK_NS;
+	if (samples_each_block(p) && ns > BLOCKS_NS)
+		ns = BLOCKS_NS;
 	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
 }
 
@@ -344,14 +359,17 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 static void on_reader_joined(void *ctx, int cpu, bool joined)
 {
 	struct profiler *p = ctx;
-	const struct sample_cpu *c = find_cpu(p, 0, cpu);
 
-	if (!c || p->setup.of_tasks)
-		return;
-	if (joined)
-		loop_remove_fd(p->role.loop, c->sample_fd);
-	else
-		(void)loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
+	for (uint32_t i = 0; i < p->setup.n_events && !p->setup.of_tasks; i++) {
+		const struct sample_cpu *c = find_cpu(p, i, cpu);
+
+		if (!c || (i > 0 && p->setup.events[i].options.use != SAMPLE_USE_BLOCKS))
+			continue;
+		if (joined)
+			loop_remove_fd(p->role.loop, c->sample_fd);
+		else
+			(void)loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
+	}
 }
 
 static int set_up_readers(struct profiler *p)

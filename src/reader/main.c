@@ -34,8 +34,13 @@
 struct reader_role {
 	struct role role;
 	struct setup_reader setup;
-	struct peek *peek;
-	int event, profiler; /* sockets and events; negative: none */
+	struct watched {
+		struct peek *peek;
+		int event; /* negative: none */
+		bool is_new;
+		struct peek_sample sample; /* its newest */
+	} watched[READER_MAX_EVENTS];
+	int profiler; /* a socket; negative: none */
 	struct clients *clients;
 	struct teller *teller; /* NULL: nobody listens */
 	struct time_share share;
@@ -67,7 +72,8 @@ static void ask_own_tid(void *ctx, uint32_t tid)
 /* The thread is as it was sampled, as far as anybody can tell by the time. */
 static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
-	return !r->setup.features.clockid || clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
+	return !r->setup.events[0].features.clockid ||
+	       clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
 }
 
 static bool may_read(struct reader_role *r)
@@ -84,27 +90,28 @@ static bool may_read(struct reader_role *r)
 }
 
 /* The sample must stay in the ring until the end. */
-static bool read_client(struct reader_role *r, struct reader_client *client, uint32_t tid)
+static bool read_client(struct reader_role *r, struct reader_client *client,
+			const struct watched *w)
 {
-	struct client_sample sample = {.tid = tid};
+	struct client_sample sample = {.tid = w->sample.tid};
 	struct record record;
 
-	if (peek_record(r->peek, &record)) {
-		sample.stack = peek_stack(r->peek, &record, &sample.start, &sample.n_stack);
+	if (peek_record(w->peek, &record)) {
+		sample.stack = peek_stack(w->peek, &record, &sample.start, &sample.n_stack);
 		sample.registers = record.sample.user_regs;
 		sample.n_registers = record.sample.user_regs
 					     ? (uint32_t)__builtin_popcountll(sample_user_regs)
 					     : 0;
-		sample.goroutine = peek_register(r->peek, &record, arch_go_register);
+		sample.goroutine = peek_register(w->peek, &record, arch_go_register);
 	}
 	client_read_context(client, &sample, &r->context);
 	client_read(client, &sample, r->teller, &r->stack);
-	return peek_is_there(r->peek);
+	return peek_is_there(w->peek);
 }
 
-static void read_stack(struct reader_role *r, struct reader_client *client,
-		       const struct peek_sample *s)
+static void read_stack(struct reader_role *r, struct reader_client *client, const struct watched *w)
 {
+	const struct peek_sample *s = &w->sample;
 	struct status_reader *counts = &r->role.status->counts.reader;
 
 	r->stack.type = FRAME_RECORD_STACK;
@@ -116,11 +123,11 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 	r->context = (struct frame_record_context){
 		.type = FRAME_RECORD_CONTEXT, .time_ns = s->time_ns, .pid = s->pid, .tid = s->tid};
 	teller_begin(r->teller);
-	if (is_in_time(r, s) && may_read(r) &&
-	    (!read_client(r, client, s->tid) || !is_in_time(r, s))) {
+	if (is_in_time(r, s) && may_read(r) && (!read_client(r, client, w) || !is_in_time(r, s))) {
 		r->stack.result = FRAME_RECORD_LATE;
 		r->context.n = 0;
 	}
+	r->stack.read_ns = clock_monotonic_ns();
 	if (r->context.n)
 		(void)teller_context(r->teller, &r->context);
 	counts->reads++;
@@ -129,11 +136,25 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 	counts->refused += !teller_stack(r->teller, &r->stack);
 }
 
+/* The oldest of those that are new; NULL: there is none. The profiler takes them by time. */
+static struct watched *next_new(struct reader_role *r)
+{
+	struct watched *oldest = NULL;
+
+	for (uint32_t i = 0; i < r->setup.n_events; i++) {
+		struct watched *w = &r->watched[i];
+
+		if (w->is_new && (!oldest || w->sample.time_ns < oldest->sample.time_ns))
+			oldest = w;
+	}
+	return oldest;
+}
+
 static void on_sample(void *ctx, int fd, uint32_t events)
 {
 	struct reader_role *r = ctx;
-	struct peek_sample s;
 	struct reader_client *client;
+	struct watched *w;
 	uint32_t n_older;
 
 	/* An event whose task is gone reports an error for ever. */
@@ -141,11 +162,16 @@ static void on_sample(void *ctx, int fd, uint32_t events)
 		loop_remove_fd(r->role.loop, fd);
 	if (!r->teller)
 		return;
-	if (peek_newest(r->peek, &s, &n_older)) {
-		client = clients_find(r->clients, s.pid);
+	for (uint32_t i = 0; i < r->setup.n_events; i++) {
+		w = &r->watched[i];
+		w->is_new = w->peek && peek_newest(w->peek, &w->sample, &n_older);
+		r->role.status->counts.reader.passed_over += w->is_new ? n_older : 0;
+	}
+	while ((w = next_new(r))) {
+		client = clients_find(r->clients, w->sample.pid);
 		if (client)
-			read_stack(r, client, &s);
-		r->role.status->counts.reader.passed_over += n_older;
+			read_stack(r, client, w);
+		w->is_new = false;
 	}
 }
 
@@ -185,17 +211,22 @@ static void join_profiler(struct reader_role *r, int owned_fd)
 
 static void watch(struct reader_role *r, const struct message *m, int owned_fd)
 {
+	const struct reader_event *of = &r->setup.events[m->cpu.index];
+	struct watched *w = &r->watched[m->cpu.index];
 	int e;
 
-	loop_remove_fd(r->role.loop, r->event);
-	r->peek = peek_free(r->peek);
-	(void)close_fd(r->event);
-	r->event = owned_fd;
-	e = peek_new(&r->peek, &r->setup.options, &r->setup.features, r->event,
-		     m->cpu.sample_ring_bytes);
+	if (m->cpu.index >= r->setup.n_events) {
+		(void)close_fd(owned_fd);
+		return;
+	}
+	loop_remove_fd(r->role.loop, w->event);
+	w->peek = peek_free(w->peek);
+	(void)close_fd(w->event);
+	w->event = owned_fd;
+	e = peek_new(&w->peek, &of->options, &of->features, w->event, m->cpu.sample_ring_bytes);
 	if (e == 0)
 		/* Once a wake-up: else it asks the kernel each time whether there are more. */
-		e = loop_add_fd(r->role.loop, r->event, EPOLLIN | EPOLLET, on_sample, r);
+		e = loop_add_fd(r->role.loop, w->event, EPOLLIN | EPOLLET, on_sample, r);
 	if (e < 0)
 		log_warning("the samples of CPU %d cannot be watched: %s", m->cpu.cpu,
 			    strerror(-e));
@@ -252,7 +283,9 @@ int role_reader_main(void)
 
 	if (!r)
 		return 1;
-	r->event = r->profiler = -EBADF;
+	r->profiler = -EBADF;
+	for (int i = 0; i < READER_MAX_EVENTS; i++)
+		r->watched[i].event = -EBADF;
 	r->share.percent = SHARE_PERCENT;
 	r->share.only_cpu = true;
 	r->share.save_ns = NSEC_PER_SEC;
@@ -266,8 +299,10 @@ int role_reader_main(void)
 		e = loop_run(r->role.loop);
 	if (r->role.loop)
 		leave_profiler(r);
-	peek_free(r->peek);
-	(void)close_fd(r->event);
+	for (int i = 0; i < READER_MAX_EVENTS; i++) {
+		peek_free(r->watched[i].peek);
+		(void)close_fd(r->watched[i].event);
+	}
 	clients_free(r->clients);
 	loop_free(r->role.loop);
 	free(r);

@@ -10,12 +10,17 @@
 
 #define READERS_MAX	    256
 #define READERS_MAX_CLIENTS 256
+#define READER_MAX_EVENTS   2
 
 struct setup_reader {
 	struct setup_common common;
-	/* Of the event whose samples wake it. */
-	struct sample_options options;
-	struct sample_features features;
+	/* Those whose samples wake it, each by a MESSAGE_CPU_ADD with its index here: CPU time, and
+	 * threads that block. */
+	uint32_t n_events;
+	struct reader_event {
+		struct sample_options options;
+		struct sample_features features;
+	} events[READER_MAX_EVENTS];
 	bool realtime; /* it preempts what was sampled */
 };
 

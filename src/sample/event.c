@@ -250,14 +250,10 @@ static int open_at_rate(const struct sample_options *o, const struct sample_feat
 	}
 }
 
-/*
- * Passes switches of threads that start to wait for something (S, D). "Not R" would also pass
- * preempted threads (R+), idle kernel threads (I) and dead ones.
- */
 static const char *event_filter(const struct sample_options *o)
 {
 	return o->switch_fields.plain	      ? NULL
-	       : o->use == SAMPLE_USE_BLOCKS  ? "prev_state & 3 && prev_pid != 0"
+	       : o->use == SAMPLE_USE_BLOCKS  ? SAMPLE_BLOCKS_FILTER
 	       : o->use == SAMPLE_USE_WAKEUPS ? SAMPLE_WAKEUPS_FILTER
 					      : o->filter;
 }
@@ -418,6 +414,7 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 	}
 	(void)close_fd(c->event_fd);
 	c->event_fd = TAKE_FD(fd);
+	c->granted = 0;
 	return 0;
 }
 

@@ -125,6 +125,13 @@ int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *
 int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			       char *error, size_t n_error);
 
+/*
+ * Passes switches of threads that start to wait for something (S, D). "Not R" would also pass
+ * preempted threads (R+), idle kernel threads (I) and dead ones. A reader that a sample woke waits
+ * for the next one: as a sample itself it would wake itself.
+ */
+#define SAMPLE_BLOCKS_FILTER "prev_state & 3 && prev_pid != 0 && prev_comm != \"pw-reader\""
+
 /* The same for wake-ups, and the filter that leaves out those by interrupts, in which the stack is
  * that of any thread. */
 int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *ret_fields,
