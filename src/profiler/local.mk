@@ -7,6 +7,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-internal.h \
 	src/profiler/attribute-state.c \
 	src/profiler/attribute-who.c \
+	src/profiler/block-proofs.c src/profiler/block-proofs.h \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
@@ -73,6 +74,10 @@ tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libho
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c tests/bench/allocations.py
+
+check_PROGRAMS += tests/unit/test-block-proofs
+tests_unit_test_block_proofs_SOURCES = tests/unit/test-block-proofs.c tests/unit/test.h
+tests_unit_test_block_proofs_LDADD = libprofiler.a libutil.a
 
 check_PROGRAMS += tests/unit/test-switches
 tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h

@@ -9,7 +9,7 @@
 #include "src/profiler/switches-internal.h"
 
 #define LONG_NS	   UINT64_C(10000000)
-#define MAX_STACKS 8 /* of a key */
+#define MAX_STACKS 32 /* of a key: interpreters call many functions from one place */
 
 static size_t stack_size(const struct switch_stack *stack)
 {
@@ -166,6 +166,10 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 {
 	uint64_t short_ns = 0, long_ns = 0, at_short = 0, at_long = 0, short_sum, long_sum;
 	bool short_by_long, long_by_long;
+	uint32_t lasting =
+		t->key != SWITCHES_NONE && t->sampled_key == t->key && &s->keys.items[t->key] == k
+			? t->sampled
+			: 0;
 
 	if (k->n_stacks == 0) {
 		tell_apart(s, t, k, NULL, k->short_ns + k->long_ns, k->n, k->longest_ns);
@@ -188,8 +192,8 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 
 		/* Sampled, but the block lasts: it is all that is known of the key. */
 		if (short_sum == 0 && long_sum == 0) {
-			ns += i == 0 ? k->short_ns + k->long_ns : 0;
-			n += i == 0 ? k->n : 0;
+			ns += i == lasting ? k->short_ns + k->long_ns : 0;
+			n += i == lasting ? k->n : 0;
 		} else {
 			at_short += weight(known, short_by_long);
 			ns += share(k->short_ns, at_short, short_sum) -
@@ -201,8 +205,10 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 			      share(k->long_ns, before, long_sum);
 		}
 		/* Whose the others are is not known; most places have one stack. */
-		if (i == 0 && k->longest_ns > longest)
+		if (ns >= k->longest_ns && k->longest_ns > longest) {
 			longest = k->longest_ns;
+			k->longest_ns = 0;
+		}
 		tell_apart(s, t, k, known->stack, ns, n, longest);
 		known->ns = known->n = known->longest_ns = 0;
 	}

@@ -48,6 +48,22 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 	s->keys.items[key].n_sampled++;
 	t->sampled_key = key;
 	t->sampled = place;
+	t->sampled_ns = o->time_ns;
+}
+
+bool switches_better_stack(struct switches *s, const struct switch_out *o,
+			   const struct switch_stack *stack)
+{
+	uint32_t row = switches_find_thread(s, o->id), place;
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	if (!t || t->pid != o->pid || t->doing != BLOCKED || t->key == SWITCHES_NONE ||
+	    t->sampled_key != t->key || t->sampled_ns != o->time_ns)
+		return false;
+	place = switches_put_stack(s, &s->keys.items[t->key], stack);
+	s->totals.n_refused += place == SWITCHES_NONE;
+	t->sampled = place != SWITCHES_NONE ? place : t->sampled;
+	return place != SWITCHES_NONE;
 }
 
 /* Or there is no use in trying once more. */

@@ -20,8 +20,9 @@ struct switch_thread {
 	uint32_t key;	   /* of the block; SWITCHES_NONE: there was no room */
 	/* A stack that was sampled of this block, or the next. */
 	uint32_t sampled_key, sampled;
-	uint32_t first_key; /* of its list; SWITCHES_NONE: none */
-	uint32_t last_key;  /* that switches_key_of() found; it may be gone */
+	uint64_t sampled_ns; /* when, as its sample says */
+	uint32_t first_key;  /* of its list; SWITCHES_NONE: none */
+	uint32_t last_key;   /* that switches_key_of() found; it may be gone */
 	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
 	uint64_t offered_ns, offered_end_ns;
 	uint64_t regs[SWITCH_REGS]; /* of the block */

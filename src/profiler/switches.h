@@ -109,6 +109,13 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o);
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);
 /*
+ * The same block's stack with more in it, which was read a while after the switch: told once all
+ * switches up to then have been given. false: the thread may have run before that, so the stack of
+ * switches_stack() stands.
+ */
+bool switches_better_stack(struct switches *s, const struct switch_out *o,
+			   const struct switch_stack *stack);
+/*
  * Up to n threads that have been blocked for min_ns or more at time_ns, in places without a known
  * stack; others at the next call. Each place is offered a few times at most, or each block once
  * where places are not known.

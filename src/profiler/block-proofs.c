@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/profiler/block-proofs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/profiler/switches.h"
+
+/* Reads end a fraction of a millisecond after their switch, and records come in order. */
+#define MAX_WAITING 256
+
+struct block_proofs {
+	struct switches *switches;
+	uint64_t first_ns; /* the earliest end of a read */
+	uint32_t n;
+	struct waiting_proof {
+		struct switch_out block;
+		uint64_t read_ns;
+		struct switch_stack *stack;
+	} waiting[MAX_WAITING];
+};
+
+int block_proofs_new(struct block_proofs **ret, struct switches *s)
+{
+	struct block_proofs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->switches = s;
+	p->first_ns = UINT64_MAX;
+	*ret = p;
+	return 0;
+}
+
+struct block_proofs *block_proofs_free(struct block_proofs *p)
+{
+	for (uint32_t i = 0; p && i < p->n; i++)
+		free(p->waiting[i].stack);
+	free(p);
+	return NULL;
+}
+
+bool block_proofs_add(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
+		      const struct switch_stack *stack)
+{
+	size_t size = sizeof(*stack) +
+		      ((size_t)stack->n_kernel + stack->n_user) * sizeof(*stack->addresses);
+	struct switch_stack *copy = p->n < MAX_WAITING ? malloc(size) : NULL;
+
+	if (!copy)
+		return false;
+	memcpy(copy, stack, size);
+	p->waiting[p->n++] = (struct waiting_proof){*block, read_ns, copy};
+	p->first_ns = read_ns < p->first_ns ? read_ns : p->first_ns;
+	return true;
+}
+
+uint32_t block_proofs_judge(struct block_proofs *p, uint64_t time_ns)
+{
+	uint32_t n_kept = 0, n_refuted = 0;
+
+	if (time_ns <= p->first_ns)
+		return 0;
+	p->first_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < p->n; i++) {
+		struct waiting_proof *w = &p->waiting[i];
+
+		if (w->read_ns >= time_ns) {
+			p->first_ns = w->read_ns < p->first_ns ? w->read_ns : p->first_ns;
+			p->waiting[n_kept++] = *w;
+			continue;
+		}
+		n_refuted += !switches_better_stack(p->switches, &w->block, w->stack);
+		free(w->stack);
+	}
+	p->n = n_kept;
+	return n_refuted;
+}
