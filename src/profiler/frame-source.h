@@ -41,6 +41,9 @@ struct runtime_frames {
 	/* Only READY, NULL: none. Of each native frame: the function of the runtime that it is a
 	 * call of, by its first address; 0: it is no such call. */
 	const uint64_t *functions;
+	/* Of a thread that blocks, only READY: it had these frames if it did not run from the
+	 * sample until then (CLOCK_MONOTONIC). */
+	uint64_t read_ns;
 };
 
 /* A sample as it was walked; all is borrowed for the call. */

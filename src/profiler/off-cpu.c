@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/block-proofs.h"
 #include "src/profiler/blocked-call.h"
 #include "src/profiler/known-stacks.h"
 #include "src/profiler/lock-places.h"
@@ -37,6 +38,7 @@ _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 struct off_cpu {
 	struct attribution *a;
 	struct switches *switches;
+	struct block_proofs *proofs;
 	const struct setup_event *events;
 	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
 	uint32_t all, blocks, wakeups;
@@ -204,7 +206,8 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	if (!o->scratch || !o->late_bytes ||
 	    (callbacks.tell_other && wall_time_new(&o->wall, a) < 0) ||
 	    (wakeups != UINT32_MAX && lock_places_new(&o->locks, a) < 0) ||
-	    switches_new(&o->switches, &limits, &callbacks, o) < 0) {
+	    switches_new(&o->switches, &limits, &callbacks, o) < 0 ||
+	    block_proofs_new(&o->proofs, o->switches) < 0) {
 		off_cpu_free(o);
 		return -ENOMEM;
 	}
@@ -215,6 +218,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 struct off_cpu *off_cpu_free(struct off_cpu *o)
 {
 	if (o) {
+		block_proofs_free(o->proofs);
 		switches_free(o->switches);
 		lock_places_free(o->locks);
 		wall_time_free(o->wall);
@@ -241,17 +245,15 @@ static enum profile_marker guess_reason(const struct off_cpu *o, const struct re
 }
 
 /* What a walk left in the attribution, as addresses that outlive the window. */
-static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n,
+static void keep_stack(struct off_cpu *o, const struct record *r, enum profile_marker marker,
 		       enum profile_marker reason)
 {
 	const struct attribution *a = o->a;
 	struct switch_stack *s = o->scratch;
 	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
 
-	*s = (struct switch_stack){.n_kernel = n_kernel,
-				   .n_user = a->n_kept,
-				   .reason = reason,
-				   .marker = attribution_last_marker(a, n)};
+	*s = (struct switch_stack){
+		.n_kernel = n_kernel, .n_user = a->n_kept, .reason = reason, .marker = marker};
 	for (uint32_t i = 0; i < n_kernel; i++)
 		s->addresses[i] = r->sample.kernel[i] - (i > 0);
 	for (uint32_t i = 0; i < a->n_kept; i++)
@@ -285,6 +287,44 @@ static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 	return out;
 }
 
+/* How its markers are counted: one that lacks native frames is for that. */
+static void count_marker(struct attribution *a, enum profile_marker marker)
+{
+	a->counters[PROFILE_STACKS_RUNTIME_LATE] += marker == PROFILE_MARKER_RUNTIME_LATE;
+	a->counters[PROFILE_STACKS_UNPROVEN] += marker == PROFILE_MARKER_RUNTIME_UNPROVEN;
+}
+
+/* The stack that the walk has left, and, if an interpreter has frames for it, once more with these:
+ * that counts if the thread turns out to have been blocked while they were read. */
+static void tell_stack(struct off_cpu *o, const struct record *r, const struct switch_out *out,
+		       uint32_t n)
+{
+	enum profile_marker marker, reason = guess_reason(o, r);
+	struct attribution *a = o->a;
+	struct runtime_frames frames;
+	bool has_frames = attribution_ask_to_keep(a, r, n, &frames, &marker);
+
+	keep_stack(o, r, marker, reason);
+	switches_stack(o->switches, out, o->scratch);
+	if (has_frames) {
+		attribution_join_kept(a, &frames);
+		marker = frames.cut				 ? PROFILE_MARKER_TOO_DEEP
+			 : marker == PROFILE_MARKER_RUNTIME_LATE ? PROFILE_N_MARKERS
+								 : marker;
+		keep_stack(o, r, marker, reason);
+		if (block_proofs_add(o->proofs, out, frames.read_ns, o->scratch))
+			return;
+		marker = PROFILE_MARKER_RUNTIME_LATE;
+	}
+	count_marker(a, marker);
+}
+
+static void judge_proofs(struct off_cpu *o, uint64_t time_ns)
+{
+	o->a->profile.types[o->blocks].counters[PROFILE_STACKS_RUNTIME_LATE] +=
+		block_proofs_judge(o->proofs, time_ns);
+}
+
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
 	const struct switch_out out = out_of(o, r, sw);
@@ -299,8 +339,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;
 	n = attribution_walk_to_keep(a, r);
-	keep_stack(o, r, n, guess_reason(o, r));
-	switches_stack(o->switches, &out, o->scratch);
+	tell_stack(o, r, &out, n);
 	if (o->locks && out.object && a->process && is_futex(o->scratch->reason))
 		lock_places_see(o->locks, a->process, out.object);
 }
@@ -419,6 +458,7 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 {
 	if (!o->begin_ns)
 		o->begin_ns = r->time_ns;
+	judge_proofs(o, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		if (r->index == o->all || r->index == o->blocks || r->index == o->wakeups)
@@ -452,6 +492,16 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 }
 
 /* ---- Late reads ---- */
+
+static enum profile_marker late_marker(const struct attribution *a, uint32_t n)
+{
+	const struct process_state *s = a->process ? a->process->user : NULL;
+	enum profile_marker marker = attribution_last_marker(a, n);
+
+	/* Nobody reads what its interpreter keeps. */
+	return marker == PROFILE_N_MARKERS && s && s->interpreter ? PROFILE_MARKER_RUNTIME_LATE
+								  : marker;
+}
 
 /*
  * A thread that blocks seldom and for long is sampled last of all, but it stands still: its
@@ -490,7 +540,7 @@ static void add_late(struct off_cpu *o, const struct late *l)
 	n = attribution_walk_to_keep(a, &r);
 	if (a->n_walked == 0)
 		return;
-	keep_stack(o, &r, n, blocked_call_reason(t.call, t.args, t.wchan));
+	keep_stack(o, &r, late_marker(a, n), blocked_call_reason(t.call, t.args, t.wchan));
 	switches_stack(o->switches, &l->block, o->scratch);
 	if (o->locks && l->block.object && a->process && is_futex(o->scratch->reason))
 		lock_places_see(o->locks, a->process, l->block.object);
@@ -572,6 +622,7 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 	struct profile_type *t = &o->a->profile.types[o->blocks];
 
 	take_gaps(o, time_ns);
+	judge_proofs(o, time_ns);
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
 	put_totals(o);
 	if (o->wall)

@@ -593,7 +593,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? r->cpus[sample->key.cpu] : NULL;
 	enum frame_source_answer answer;
 
-	if (i->refused || !i->image || sample->record->index != 0)
+	if (i->refused || !i->image)
 		return FRAME_SOURCE_NONE;
 	p.stack = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
 	if (!p.stack || p.stack->result == FRAME_RECORD_LATE)
@@ -608,6 +608,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		.items = r->frames,
 		.n = p.stack->n,
 		.cut = p.stack->result == FRAME_RECORD_CUT,
+		.read_ns = p.stack->read_ns,
 		.functions = sample->n <= MAX_NATIVE ? r->functions : NULL,
 	};
 	drop(c);
