@@ -17,10 +17,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/render/frame.h"
 #include "src/render/otlp-internal.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 
 void otlp_frames_deinit(struct otlp_frames *f)
 {
@@ -80,24 +82,53 @@ static int32_t put_module(struct otlp_frames *f, uint32_t module)
 	return otlp_memo_set(f, memo, otlp_put_mapping(d, &mapping));
 }
 
+/* The first module with the same build id; itself, if it is the first. 0 or -ENOMEM. */
+static int first_with_build_id(const struct profile *p, struct hash_index *ix, uint32_t module,
+			       uint32_t *ret)
+{
+	const struct profile_module *m = &p->modules.items[module];
+	uint64_t hash = hash_bytes(m->build_id, m->n_build_id, 0);
+	uint32_t slot = hash_index_first(ix, hash), row;
+
+	while ((row = hash_index_row(ix, slot)) != HASH_INDEX_NONE) {
+		const struct profile_module *o = &p->modules.items[row];
+
+		if (hash_index_match(ix, slot, hash) && o->n_build_id == m->n_build_id &&
+		    memcmp(o->build_id, m->build_id, m->n_build_id) == 0) {
+			*ret = row;
+			return 0;
+		}
+		slot = hash_index_next(ix, slot);
+	}
+	*ret = module;
+	return hash_index_add(ix, hash, module);
+}
+
 /*
  * A program in several containers is several modules, but one Mapping if only their uids differ. So
- * the dictionary decides which modules are one.
+ * if one module has names, all with its build id have. Without a build id all frames have names
+ * anyway, see put_frame().
  */
 static int find_named_mappings(struct otlp_frames *f)
 {
-	_cleanup_free_ bool *named = calloc((size_t)f->p->modules.n + 1, sizeof(*named));
+	_cleanup_(hash_index_deinit) struct hash_index ix = HASH_INDEX_INIT;
+	_cleanup_free_ uint32_t *first = calloc((size_t)f->p->modules.n + 1, sizeof(*first));
+	bool *named = f->module_has_names;
 
-	if (!named)
+	if (!first)
 		return -ENOMEM;
-	otlp_frames_begin(f);
-	for (uint32_t i = 0; i < f->p->frames.n; i++) {
-		if (f->p->frames.items[i].n_lines)
-			named[put_module(f, f->p->frames.items[i].module)] = true;
+	for (uint32_t i = 0; i < f->p->frames.n; i++)
+		named[f->p->frames.items[i].module] |= f->p->frames.items[i].n_lines > 0;
+	for (uint32_t i = 0; i < f->p->modules.n; i++) {
+		first[i] = i;
+		if (f->p->modules.items[i].n_build_id &&
+		    first_with_build_id(f->p, &ix, i, &first[i]) < 0)
+			return -ENOMEM;
+		named[first[i]] |= named[i];
 	}
 	for (uint32_t i = 0; i < f->p->modules.n; i++)
-		f->module_has_names[i] = named[put_module(f, i)];
-	return f->dictionary.failed ? -ENOMEM : 0;
+		named[i] = named[first[i]];
+	return 0;
 }
 
 int otlp_frames_init(struct otlp_frames *f, const struct profile *p)

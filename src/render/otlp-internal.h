@@ -68,7 +68,7 @@ struct otlp_frames {
 	bool all_modules; /* modules without a build id are Mappings too: see put_module() */
 	uint32_t payload;
 	struct otlp_memo *modules, *functions, *frames, *stacks; /* by row */
-	bool *module_has_names; /* some frame of the module's Mapping is named */
+	bool *module_has_names; /* some frame with the module's build id is named */
 	ARRAY(int32_t) scratch; /* the locations of a stack */
 };
 
