@@ -226,6 +226,18 @@ static int32_t put_named_only(struct otlp_frames *f, const char *name, struct ot
 	return line->function;
 }
 
+/* Most frames are of the same type as the one before. */
+static int32_t put_type(struct otlp_frames *f, const char *type)
+{
+	int32_t index;
+
+	if (type == f->type && otlp_memo_get(f, &f->type_memo, &index))
+		return index;
+	f->type = type;
+	return otlp_memo_set(f, &f->type_memo,
+			     otlp_put_attribute_string(&f->dictionary, "profile.frame.type", type));
+}
+
 static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
 {
 	const struct profile_frame *fr = &f->p->frames.items[frame];
@@ -239,8 +251,7 @@ static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
 	if (otlp_memo_get(f, memo, &index))
 		return index;
 	location.mapping = put_module(f, fr->module);
-	location.attribute = otlp_put_attribute_string(&f->dictionary, "profile.frame.type",
-						       frame_type(f->p, fr));
+	location.attribute = put_type(f, frame_type(f->p, fr));
 	if (profile_is_marked(f->p, frame))
 		location.address = 0;
 	for (uint32_t i = 0; i < n; i++) {
@@ -266,8 +277,7 @@ static int32_t put_marker(struct otlp_frames *f, enum profile_marker marker)
 	struct otlp_location location = {.lines = &line, .n_lines = 1};
 
 	(void)put_named_only(f, profile_marker_text(marker), &line);
-	location.attribute =
-		otlp_put_attribute_string(&f->dictionary, "profile.frame.type", "abort-marker");
+	location.attribute = put_type(f, "abort-marker");
 	return otlp_put_location(&f->dictionary, &location);
 }
 

@@ -69,6 +69,8 @@ struct otlp_frames {
 	uint32_t payload;
 	struct otlp_memo *modules, *functions, *frames, *stacks; /* by row */
 	bool *module_has_names; /* some frame with the module's build id is named */
+	const char *type;	/* of the frame that was put last, with its attribute */
+	struct otlp_memo type_memo;
 	ARRAY(int32_t) scratch; /* the locations of a stack */
 };
 
