@@ -44,12 +44,11 @@ static int32_t put_message(struct otlp_dictionary *d, enum otlp_table_kind kind,
 			   const ProtobufCMessage *m)
 {
 	struct otlp_table *t = &d->tables[kind];
-	size_t start = t->bytes.n, n = protobuf_c_message_get_packed_size(m);
+	size_t start = t->bytes.n, n;
 
 	if (d->failed)
 		return 0;
-	wire_put_prefix(&t->bytes, kind + 1u, n);
-	wire_put_fields(&t->bytes, m);
+	n = wire_put_message(&t->bytes, kind + 1u, m);
 	if (!wire_buffer_ok(&t->bytes)) {
 		d->failed = true;
 		return 0;

@@ -63,16 +63,24 @@ void wire_put_bytes(struct wire_buffer *b, uint32_t field, const void *bytes, si
 	b->n += n;
 }
 
-void wire_put_message(struct wire_buffer *b, uint32_t field, const ProtobufCMessage *m)
+static void put_sized(struct wire_buffer *b, const ProtobufCMessage *m, size_t n)
 {
-	wire_put_prefix(b, field, protobuf_c_message_get_packed_size(m));
-	wire_put_fields(b, m);
+	uint8_t *p = wire_reserve(b, n);
+
+	if (p)
+		b->n += protobuf_c_message_pack(m, p);
+}
+
+size_t wire_put_message(struct wire_buffer *b, uint32_t field, const ProtobufCMessage *m)
+{
+	size_t n = protobuf_c_message_get_packed_size(m);
+
+	wire_put_prefix(b, field, n);
+	put_sized(b, m, n);
+	return n;
 }
 
 void wire_put_fields(struct wire_buffer *b, const ProtobufCMessage *m)
 {
-	uint8_t *p = wire_reserve(b, protobuf_c_message_get_packed_size(m));
-
-	if (p)
-		b->n += protobuf_c_message_pack(m, p);
+	put_sized(b, m, protobuf_c_message_get_packed_size(m));
 }

@@ -52,7 +52,7 @@ static inline size_t wire_prefix_size(size_t n)
 /* All field numbers here are 1 to 15: one byte of tag. */
 void wire_put_prefix(struct wire_buffer *b, uint32_t field, size_t n);
 void wire_put_bytes(struct wire_buffer *b, uint32_t field, const void *bytes, size_t n);
-/* Writes the message as a field of the current one. */
-void wire_put_message(struct wire_buffer *b, uint32_t field, const ProtobufCMessage *m);
+/* Writes the message as a field of the current one; the number of bytes of its own fields. */
+size_t wire_put_message(struct wire_buffer *b, uint32_t field, const ProtobufCMessage *m);
 /* Writes only its fields, without a prefix: they become fields of the current message. */
 void wire_put_fields(struct wire_buffer *b, const ProtobufCMessage *m);
