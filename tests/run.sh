@@ -57,6 +57,7 @@ SYSTEM_TESTS="
 	attributes    120  beside
 	spans         180  beside
 	goroutines    180  beside
+	hostile_spans 120  beside
 	tracers       180  beside
 	captures      180  beside
 	jitdump        90  beside
