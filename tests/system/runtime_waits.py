@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: src/profiler runtimes src/sample
-"""Methods of Java and functions of JavaScript in stacks of blocked threads, off-CPU and wall: nearly all time of
-threads that wait in one method is time of that method, also in a later window than the one in which its stack was
-seen. Needs root and tracefs."""
+# Rooms: src/profiler src/reader runtimes src/sample
+"""Methods of Java and functions of JavaScript and Python in stacks of blocked threads, off-CPU and wall: nearly all
+time of threads that wait in one method is time of that method, also in a later window than the one in which its stack
+was seen. Of Python, the program's own clocks tell how long each function waited. Needs root and tracefs."""
 import os
 import re
 import subprocess
+import sys
 
 import rig
 
@@ -53,6 +54,44 @@ def capture(p, name, waits):
     rig.record("--wall", "-p", p.pid, "-o", name, until=lambda: n_waits() - begin >= waits)
 
 
+PYTHON_ROUNDS = 100
+PYTHON = {"naps": "sleep", "dozes": "sleep", "locks": "lock", "polls": "poll", "gets": "lock"}
+NOT_READ = ("[interpreter not read in time]", "[runtime frames not proven]")
+
+
+def python_waits(name, event):
+    """{function: us}, {function: us for the right reason}, and us of stacks without Python's frames."""
+    subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", name + ".folded"], check=True, stdout=subprocess.DEVNULL)
+    told, right, unread = dict.fromkeys(PYTHON, 0), dict.fromkeys(PYTHON, 0), 0
+    with open(name + ".folded", encoding="utf-8") as f:
+        for line in f:
+            stack, us = line.rsplit(" ", 1)
+            frames = [x.removesuffix("_[i]") for x in stack.split(";")[1:]]
+            unread += int(us) if frames[0].startswith("[wait: ") and any(x in frames for x in NOT_READ) else 0
+            for function in (x for x in PYTHON if x in frames and frames[0].startswith("[wait: ")):
+                told[function] += int(us)
+                right[function] += int(us) if frames[0] == f"[wait: {PYTHON[function]}]" else 0
+    return told, right, unread
+
+
+def check_python():
+    name = rig.path("python.pb.gz")
+    p = subprocess.run([rig.perfwalk(), "record", "--wall", "-o", name, "--", sys.executable, os.path.join(rig.WORKLOADS, "pywaits.py"),
+                        str(PYTHON_ROUNDS)], stdout=subprocess.PIPE, text=True, timeout=120, check=True)
+    truth = {k: (int(sure) / 1000, int(unsure) / 1000) for k, sure, unsure in re.findall(r"^(\w+) (\d+) (\d+)$", p.stdout, re.M)}
+    rig.check(set(truth) == set(PYTHON), f"the program names each function: {truth}")
+    sure = sum(x for x, _ in truth.values())
+    for event in ("off_cpu", "wall"):
+        told, right, unread = python_waits(name, event)
+        rows = ", ".join(f"{k} {told[k]} of {truth[k][0]:.0f} to {sum(truth[k]):.0f} us" for k in PYTHON)
+        wrong = sum(max(told[k] - 1.01 * sum(truth[k]) - 1000, 0) for k in PYTHON)
+        rig.check(wrong == 0, f"{event}: no function has another's time: {rows}")
+        missing = sum(max(truth[k][0] - told[k], 0) for k in PYTHON)
+        rig.check(missing <= 0.02 * sure + unread, f"{event}: {missing:.0f} us are missing, {unread} were not read")
+        rig.check(unread <= 0.1 * sure, f"{event}: {unread} us of {sure:.0f} were not read")
+        rig.check(sum(right.values()) >= 0.98 * sum(told.values()), f"{event}: the reasons are right: {right} of {told}")
+
+
 def main():
     rig.need_root()
     rig.need_tracefs()
@@ -68,6 +107,7 @@ def main():
         for event in ("off_cpu", "wall"):
             check(name, event, expected)
         rig.end(p)
+    check_python()
 
 
 rig.run(main)
