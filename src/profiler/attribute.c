@@ -15,6 +15,7 @@
 #include "src/process/filter.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-runtimes.h"
+#include "src/profiler/second-source.h"
 #include "src/profiler/setup.h"
 #include "src/profiler/walk.h"
 #include "util/clock.h"
@@ -526,40 +527,6 @@ static void fold_places(struct attribution *a, uint32_t n_kernel, const uint64_t
 	}
 }
 
-static bool is_whole(const struct attribution *a, uint32_t n)
-{
-	return attribution_last_marker(a, n) == PROFILE_N_MARKERS;
-}
-
-/* What the second source says of a sample with n frames. */
-static enum frame_source_answer ask_about(struct attribution *a, const struct record *r, uint32_t n,
-					  uint32_t n_kernel, struct runtime_frames *ret)
-{
-	const struct frame_source_sample sample = {
-		.key = {r->time_ns, r->cpu, r->tid},
-		.process = a->process,
-		.record = r,
-		.frames = a->walked,
-		.n = a->n_walked,
-		.whole = is_whole(a, n),
-	};
-	enum frame_source_answer answer = a->source->ask(a->source->ctx, &sample, ret);
-
-	/* Java's inlined frames stand there, too, so nobody can tell the places of others. */
-	if (answer == FRAME_SOURCE_READY && n - n_kernel - !sample.whole != a->n_walked)
-		answer = FRAME_SOURCE_UNPROVEN;
-	for (uint32_t i = 0; i < a->n_walked; i++)
-		a->sps[i] = a->walked[i].sp;
-	return answer;
-}
-
-static enum profile_marker marker_of(enum frame_source_answer answer)
-{
-	return answer == FRAME_SOURCE_MISSED	 ? PROFILE_MARKER_RUNTIME_LATE
-	       : answer == FRAME_SOURCE_UNPROVEN ? PROFILE_MARKER_RUNTIME_UNPROVEN
-						 : PROFILE_N_MARKERS;
-}
-
 /* Asks the second source about a sample with n frames: false, it has none of its frames. Otherwise
  * the sample is dealt with. */
 static bool ask_source(struct attribution *a, const struct record *r, struct profile_sample *s,
@@ -568,8 +535,8 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	const struct walked_stack stack = {a->frames, a->sps, n, n_kernel, a->n_walked};
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
 	struct runtime_frames frames = {.n = 0};
-	enum frame_source_answer answer = ask_about(a, r, n, n_kernel, &frames);
-	enum profile_marker marker = marker_of(answer);
+	enum frame_source_answer answer = attribution_ask_source(a, r, n, n_kernel, &frames);
+	enum profile_marker marker = attribution_source_marker(answer);
 
 	if (answer == FRAME_SOURCE_NONE)
 		return false;
@@ -582,48 +549,13 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	if (marker != PROFILE_N_MARKERS) {
 		frames.n = 0;
 		/* One that lacks native frames is counted for that. */
-		if (is_whole(a, n))
+		if (attribution_last_marker(a, n) == PROFILE_N_MARKERS)
 			a->counters[answer == FRAME_SOURCE_MISSED ? PROFILE_STACKS_RUNTIME_LATE
 								  : PROFILE_STACKS_UNPROVEN]++;
 	}
 	s->stack = joiner_stack(&a->joiner, &stack, &frames, marker, r->index);
 	add(a, r->index, s);
 	return true;
-}
-
-bool attribution_ask_to_keep(struct attribution *a, const struct record *r, uint32_t n,
-			     struct runtime_frames *ret, enum profile_marker *ret_marker)
-{
-	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
-	enum frame_source_answer answer = FRAME_SOURCE_NONE;
-
-	*ret = (struct runtime_frames){.n = 0};
-	if (a->readers && a->process && n > n_kernel) {
-		attribution_look_for_interpreter(a);
-		answer = ask_about(a, r, n, n_kernel, ret);
-	}
-	*ret_marker = !is_whole(a, n)		     ? attribution_last_marker(a, n)
-		      : answer == FRAME_SOURCE_READY ? PROFILE_MARKER_RUNTIME_LATE
-						     : marker_of(answer);
-	for (uint32_t i = 0; answer == FRAME_SOURCE_READY && ret->functions && i < a->n_kept; i++)
-		a->kept[i] = ret->functions[i] ? ret->functions[i] : a->kept[i];
-	return answer == FRAME_SOURCE_READY;
-}
-
-void attribution_join_kept(struct attribution *a, const struct runtime_frames *frames)
-{
-	uint32_t n = join_order(a->sps, a->n_kept, frames, a->joiner.items);
-
-	/* Their stack pointers have served. */
-	memcpy(a->sps, a->kept, a->n_kept * sizeof(*a->sps));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct join_item *item = &a->joiner.items[i];
-
-		a->kept[i] = item->runtime
-				     ? known_frames_put(a->known_frames, &frames->items[item->i])
-				     : a->sps[item->i];
-	}
-	a->n_kept = n;
 }
 
 bool attribution_add_frames(struct attribution *a, const struct frame_key *key,

@@ -35,6 +35,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/residents.c src/profiler/residents.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
+	src/profiler/second-source.c src/profiler/second-source.h \
 	src/profiler/spans.c \
 	src/profiler/switch-places.c \
 	src/profiler/switch-stacks.c \

@@ -13,6 +13,7 @@
 #include "src/profiler/module-rows.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/second-source.h"
 #include "src/profiler/switches.h"
 #include "src/profiler/walk.h"
 #include "src/profiler/wall-time.h"

@@ -21,14 +21,6 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r);
 /* The same, for a stack that outlives the window: the user's frames are in a->kept, too
  * (a->n_kept), as addresses and as numbers of known_frames. */
 uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r);
-/*
- * Asks the second source about that stack, which has n frames with its markers. true: it has frames
- * for it, borrowed, which attribution_join_kept() puts among a->kept. *ret_marker: what the stack
- * as it is, without them, ends with.
- */
-bool attribution_ask_to_keep(struct attribution *a, const struct record *r, uint32_t n,
-			     struct runtime_frames *ret, enum profile_marker *ret_marker);
-void attribution_join_kept(struct attribution *a, const struct runtime_frames *frames);
 /* So many are kept at most. */
 #define ATTRIBUTION_MAX_KEPT(a) ((a)->max_frames + FRAME_SOURCE_MAX_FRAMES)
 
