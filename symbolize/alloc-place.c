@@ -14,6 +14,9 @@
 #define MAX_INFO_BYTES	   (UINT64_C(1) << 20)
 #define INFO_VERSION	   32 /* offset of the version's length, from 1.18 on */
 #define THREAD_FIRST_MINOR 23
+#define FIRST_RATE	   (UINT64_C(512) << 10) /* what runtime.MemProfileRate is at the start */
+#define MAX_CODE_BYTES	   1024
+#define LOAD_BYTES	   7
 
 /* ---- Go ---- */
 
@@ -53,6 +56,49 @@ static void take_code(struct go_table *t, const struct elf_image *im, struct all
 	}
 }
 
+/* mov DISTANCE(%rip), REGISTER of 64 bits; from where the next instruction begins. */
+static bool is_load(const uint8_t *code, int32_t *ret_distance)
+{
+	if ((code[0] & 0xfb) != 0x48 || code[1] != 0x8b || (code[2] & 0xc7) != 0x05)
+		return false;
+	memcpy(ret_distance, code + 3, sizeof(*ret_distance));
+	return true;
+}
+
+static bool is_first_rate(const struct elf_image *im, uint64_t address)
+{
+	uint64_t offset, value;
+
+	return elf_image_offset(im, address, PF_W, &offset) &&
+	       elf_image_read(im, offset, &value, sizeof(value)) == 0 && value == FIRST_RATE;
+}
+
+/* The variable has no name in a stripped program: profilealloc() reads it, and another one that
+ * begins as nothing. */
+static uint64_t find_rate(struct go_table *t, const struct elf_image *im)
+{
+	static const char *const reader[] = {"runtime.profilealloc", NULL};
+	uint8_t bytes[MAX_CODE_BYTES];
+	struct go_code code;
+	uint64_t offset, n;
+
+	if (go_table_code(t, reader, &code, 1) != 1 ||
+	    !elf_image_offset(im, code.start, PF_X, &offset))
+		return 0;
+	n = code.end - code.start < sizeof(bytes) ? code.end - code.start : sizeof(bytes);
+	if (elf_image_read(im, offset, bytes, n) < 0)
+		return 0;
+	for (uint64_t i = 0; i + LOAD_BYTES <= n; i++) {
+		int32_t distance = 0;
+		bool is = is_load(bytes + i, &distance);
+		uint64_t address = code.start + i + LOAD_BYTES + (uint64_t)(int64_t)distance;
+
+		if (is && is_first_rate(im, address))
+			return address - code.start + offset;
+	}
+	return 0;
+}
+
 static bool place_in_go(struct go_table *t, const struct elf_image *im, struct alloc_places *ret)
 {
 	uint64_t picked, ended;
@@ -63,6 +109,7 @@ static bool place_in_go(struct go_table *t, const struct elf_image *im, struct a
 	    !elf_image_offset(im, ended, PF_X, &ret->ended))
 		return false;
 	ret->n_picked = 1;
+	ret->rate = find_rate(t, im);
 	take_code(t, im, ret);
 	return true;
 }

@@ -5,10 +5,11 @@
  * own profiles: functions on which a probe sees the same blocks. All places are offsets in the
  * file.
  *
- * Go picks each 512 KiB on average, by chance, and calls mProf_Malloc(block, size) (from 1.23 on
- * (thread, block, size)), later freeSpecial(record, block, size). HotSpot calls its AllocTracer for
- * the first block in each buffer that a thread gets to allocate from (class, block, buffer's size,
- * size), and for each block outside of these (class, block, size).
+ * Go picks each 512 KiB on average, or what the program has set runtime.MemProfileRate to, by
+ * chance, and calls mProf_Malloc(block, size) (from 1.23 on (thread, block, size)), later
+ * freeSpecial(record, block, size). HotSpot calls its AllocTracer for the first block in each
+ * buffer that a thread gets to allocate from (class, block, buffer's size, size), and for each
+ * block outside of these (class, block, size).
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,9 @@ struct alloc_places {
 	uint32_t n_picked;
 	uint64_t picked[ALLOC_PLACES_PICKED]; /* HotSpot: in a new buffer, outside of buffers */
 	uint64_t ended;			      /* 0: none */
+	/* Go: where runtime.MemProfileRate is in memory, as if its address were one of code; 0: not
+	 * known. */
+	uint64_t rate;
 	/* Code of the runtime, which is what calls them, by offset; HotSpot: the whole file. */
 	struct alloc_code {
 		uint64_t start, end;

@@ -14,7 +14,8 @@
 #include "tests/unit/test.h"
 
 /* Its code begins at the address that its ELF file says: it is not position independent. The
- * offsets of the two functions, and of one that is not the runtime's. */
+ * offsets of the two functions, and of one that is not the runtime's, and where its rate is from
+ * the beginning of the file, as far as code is from there. */
 static const char source[] =
 	"package main\n"
 	"import (\"debug/elf\"; \"fmt\"; \"os\")\n"
@@ -23,7 +24,9 @@ static const char source[] =
 	"	if err != nil { panic(err) }\n"
 	"	at := map[string]uint64{}\n"
 	"	symbols, _ := f.Symbols()\n"
+	"	address := map[string]uint64{}\n"
 	"	for _, s := range symbols {\n"
+	"		address[s.Name] = s.Value\n"
 	"		for _, p := range f.Progs {\n"
 	"			if p.Type == elf.PT_LOAD && s.Value >= p.Vaddr && s.Value < "
 	"p.Vaddr + "
@@ -31,7 +34,9 @@ static const char source[] =
 	"		}\n"
 	"	}\n"
 	"	fmt.Println(at[\"runtime.mProf_Malloc\"], at[\"runtime.freeSpecial\"], "
-	"at[\"runtime.mallocgc\"], at[\"main.main\"])\n"
+	"at[\"runtime.mallocgc\"], at[\"main.main\"], "
+	"address[\"runtime.MemProfileRate\"] - address[\"runtime.mProf_Malloc\"] + "
+	"at[\"runtime.mProf_Malloc\"])\n"
 	"}\n";
 
 static char dir[] = "/tmp/alloc-place-XXXXXX";
@@ -39,7 +44,7 @@ static char dir[] = "/tmp/alloc-place-XXXXXX";
 static void test_go(void)
 {
 	struct alloc_places p = {.n_picked = 0};
-	unsigned long picked = 0, ended = 0, inside = 0, outside = 0;
+	unsigned long picked = 0, ended = 0, inside = 0, outside = 0, rate = 0;
 	char path[64];
 	FILE *f;
 	int fd;
@@ -54,7 +59,8 @@ static void test_go(void)
 	(void)snprintf(path, sizeof(path), "%s/said", dir);
 	f = fopen(path, "re");
 	CHECK(f);
-	CHECK_INT(fscanf(f, "%lu %lu %lu %lu", &picked, &ended, &inside, &outside), ==, 4);
+	CHECK_INT(fscanf(f, "%lu %lu %lu %lu %lu", &picked, &ended, &inside, &outside, &rate), ==,
+		  5);
 	(void)fclose(f);
 	for (int stripped = 0; stripped < 2; stripped++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", dir, stripped ? "stripped" : "full");
@@ -66,9 +72,11 @@ static void test_go(void)
 		if (!stripped) { /* the linker may place the other's code elsewhere */
 			CHECK_INT(p.picked[0], ==, picked);
 			CHECK_INT(p.ended, ==, ended);
+			CHECK_INT(p.rate, ==, rate);
 			CHECK(alloc_places_have(&p, inside));
 			CHECK(!alloc_places_have(&p, outside));
 		}
+		CHECK(p.rate > p.picked[0]);
 		CHECK(alloc_places_have(&p, p.picked[0]));
 		/* Of another name it is what it was. */
 		CHECK_INT(alloc_places_find(fd, "/x/libjvm.so", &p), ==, -ENOENT);
