@@ -155,8 +155,9 @@ static void sample_attr(const struct sample_options *o, const struct sample_feat
 	}
 	if (f->cgroup)
 		ret->sample_type |= PERF_SAMPLE_CGROUP;
-	if ((o->use == SAMPLE_USE_BLOCKS || o->use == SAMPLE_USE_WAKEUPS) &&
-	    !o->switch_fields.plain)
+	if (o->use == SAMPLE_USE_PICKED ||
+	    ((o->use == SAMPLE_USE_BLOCKS || o->use == SAMPLE_USE_WAKEUPS) &&
+	     !o->switch_fields.plain))
 		ret->sample_type |= PERF_SAMPLE_RAW;
 }
 

@@ -422,6 +422,8 @@ bool sample_second_argument(const struct sample_options *o, const struct record 
 bool sample_arguments(const struct sample_options *o, const struct record *r, bool go,
 		      uint64_t ret[SAMPLE_N_ARGUMENTS]);
 bool sample_has_arguments(void);
+/* The number that its probe fetched. false: none, or the kernel lays it out in another way. */
+bool sample_fetched(const struct record *r, uint64_t *ret);
 
 /* Lost records by kind of ring; lost samples by the event's index. */
 struct sample_losses {

@@ -19,6 +19,7 @@
 #define GROUP_PREFIX	 "perfwalk_"
 #define MAX_EVENTS_BYTES (1u << 20)
 #define COUNTER_SHIFT	 32 /* in config of the PMU, from Linux 4.20 on */
+#define FETCHED_OFFSET	 16 /* in the payload, behind what all have and the address */
 #define PMU_TYPE	 "/sys/bus/event_source/devices/uprobe/type"
 
 static const char *const prefixes[] = {"uprobe:", "usdt:"};
@@ -214,13 +215,16 @@ static int name_group(void)
 static int add_site(struct sample_uprobe *u, uint32_t i)
 {
 	struct uprobe_site *s = &u->sites[i];
-	char text[192], counter[32] = "", name[64], id[32];
+	char text[256], counter[32] = "", fetched[48] = "", name[64], id[32];
 	int r;
 
 	if (s->counter)
 		(void)snprintf(counter, sizeof(counter), "(0x%" PRIx64 ")", s->counter);
-	(void)snprintf(text, sizeof(text), "p:%s/p%u_%u %s:0x%" PRIx64 "%s", group, u->number, i,
-		       u->fd_path, s->offset, counter);
+	if (s->fetched)
+		(void)snprintf(fetched, sizeof(fetched), " fetched=@+0x%" PRIx64 ":u64",
+			       s->fetched);
+	(void)snprintf(text, sizeof(text), "p:%s/p%u_%u %s:0x%" PRIx64 "%s%s", group, u->number, i,
+		       u->fd_path, s->offset, counter, fetched);
 	r = command(text);
 	if (r < 0)
 		return r;
@@ -394,6 +398,20 @@ struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u)
 	(void)close_fd(u->fd);
 	free(u);
 	return NULL;
+}
+
+bool sample_fetched(const struct record *r, uint64_t *ret)
+{
+	static const struct tracepoint_field fetched = {.offset = FETCHED_OFFSET,
+							.size = sizeof(*ret)};
+	int64_t value;
+
+	/* The kernel pads it, with the size before it, to 8 bytes. */
+	if (r->sample.n_raw != FETCHED_OFFSET + sizeof(value) + sizeof(uint32_t) ||
+	    !tracepoint_get(&fetched, r->sample.raw, r->sample.n_raw, &value))
+		return false;
+	*ret = (uint64_t)value;
+	return true;
 }
 
 void uprobe_explain(const struct sample_uprobe *u, int error, char *buf, size_t size)

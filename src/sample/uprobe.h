@@ -23,8 +23,11 @@ struct perf_event_attr;
 struct uprobe_site {
 	uint64_t offset;  /* in the file */
 	uint64_t counter; /* of who watches it, in the file; 0: none */
-	uint64_t config;  /* of the event */
-	int keeper_fd;	  /* an event of all processes (probe.c); -1: none */
+	/* A number of 8 bytes in memory that each event brings along (sample_fetched()): how far
+	 * behind where the file would begin if all of it were mapped as its code is. 0: none. */
+	uint64_t fetched;
+	uint64_t config; /* of the event */
+	int keeper_fd;	 /* an event of all processes (probe.c); -1: none */
 };
 
 /* Lives as long as the process. */
