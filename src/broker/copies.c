@@ -262,6 +262,7 @@ static int look_at_allocator(struct broker *b, const struct events *e, const str
 		return -ESTALE;
 	for (uint32_t i = 0; i < n; i++) {
 		picked[i].offset = ask->ask_allocator.picked[i];
+		picked[i].fetched = ask->ask_allocator.fetched;
 		if (!allocator_may_begin(of, fd, picked[i].offset))
 			return -ESTALE;
 	}

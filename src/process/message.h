@@ -262,6 +262,7 @@ struct message {
 		struct {
 			struct mapped_file_name file;
 			uint64_t picked[2], ended; /* offsets in it; ended 0: none */
+			uint64_t fetched;	   /* as in struct uprobe_site */
 			uint32_t n_picked, reserved;
 		} ask_allocator;
 		struct {

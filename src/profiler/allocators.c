@@ -12,7 +12,7 @@
 #define MAX_BYTES (UINT64_C(1) << 48) /* of a block: a caller may say anything */
 #define MIN_MEAN  (UINT64_C(1) << 12)
 #define MAX_MEAN  (UINT64_C(1) << 30)
-#define GO_MEAN	  (UINT64_C(512) << 10) /* of runtime.MemProfileRate, unless a program sets it */
+#define GO_MEAN	  (UINT64_C(512) << 10) /* runtime.MemProfileRate, unless a program sets it */
 
 /* ---- Where a sample is from ---- */
 
@@ -59,23 +59,27 @@ static bool is_size(uint64_t bytes)
 	return bytes > 0 && bytes <= MAX_BYTES;
 }
 
-/* One that is as likely picked as its size says. */
+/* One that is as likely picked as its size says; with a mean of 1 each is. */
 static bool weigh(uint64_t bytes, uint64_t mean, struct picked_block *ret)
 {
-	if (!is_size(bytes) || mean < MIN_MEAN || mean > MAX_MEAN)
+	if (!is_size(bytes))
 		return false;
-	ret->objects = 1 / -expm1(-(double)bytes / (double)mean);
+	ret->objects = mean > 1 ? 1 / -expm1(-(double)bytes / (double)mean) : 1;
 	ret->bytes = (double)bytes * ret->objects;
 	return true;
 }
 
-static bool read_go(const uint64_t *args, const struct alloc_places *p, struct picked_block *ret)
+static bool read_go(const struct record *r, const uint64_t *args, const struct alloc_places *p,
+		    struct picked_block *ret)
 {
+	uint64_t rate = GO_MEAN;
+
+	(void)sample_fetched(r, &rate);
 	ret->address = args[p->thread_first];
 	ret->ends = true;
 	/* The function begins anew when it has got a larger stack. */
 	ret->maybe_again = true;
-	return weigh(args[p->thread_first + 1], GO_MEAN, ret);
+	return rate <= MAX_BYTES && weigh(args[p->thread_first + 1], rate, ret);
 }
 
 /* The first of a buffer stands for all that fits it. */
@@ -102,13 +106,13 @@ bool allocator_read_picked(struct attribution *a, const struct record *r, struct
 	if (!sample_arguments(o, r, go, args))
 		return false;
 	if (go)
-		return read_go(args, ret->places, ret);
+		return read_go(r, args, ret->places, ret);
 	if (ret->places)
 		return read_hotspot(args, r->sample.ip - ret->moved == ret->places->picked[0], ret);
 	ret->address = args[0];
 	ret->table = args[3];
 	ret->ends = args[3] != 0;
-	return weigh(args[1], args[2], ret);
+	return args[2] >= MIN_MEAN && args[2] <= MAX_MEAN && weigh(args[1], args[2], ret);
 }
 
 bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_t *ret_address,

@@ -206,6 +206,7 @@ int outside_allocator(struct outside *o, uint32_t pid, const struct host_mapping
 	for (uint32_t i = 0; i < places->n_picked; i++)
 		m.ask_allocator.picked[i] = places->picked[i];
 	m.ask_allocator.ended = places->ended;
+	m.ask_allocator.fetched = places->rate;
 	return ask_values(o->ask, &m);
 }
 
