@@ -130,3 +130,13 @@ tests_unit_test_thread_context_LDFLAGS = $(AM_LDFLAGS) -rdynamic -pthread
 check_PROGRAMS += tests/unit/test-go-labels
 tests_unit_test_go_labels_SOURCES = tests/unit/test-go-labels.c tests/unit/test.h
 tests_unit_test_go_labels_LDADD = libruntimes.a libutil.a
+
+# make bench-runtimes: what a stack of an interpreter costs. Not part of make check.
+EXTRA_PROGRAMS += tests/bench/runtimes-bench
+tests_bench_runtimes_bench_SOURCES = tests/bench/runtimes.c
+tests_bench_runtimes_bench_LDADD = libruntimes.a libutil.a
+CLEANFILES += tests/bench/runtimes-bench$(EXEEXT)
+
+.PHONY: bench-runtimes
+bench-runtimes: tests/bench/runtimes-bench$(EXEEXT)
+	python3 $(srcdir)/tests/bench/runtimes.py ./tests/bench/runtimes-bench$(EXEEXT)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a stack of a running interpreter costs whoever reads it: reads of the process's memory, and
+ * CPU time. bench-runtimes PID IMAGE [N]: N times the thread PID is stopped, read as a reader or
+ * the profiler reads it, and goes on. The first half is not counted: code is new there.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtimes/interp.h"
+#include "runtimes/stepper.h"
+
+enum { STACK_BYTES = 65536, MAX_STEPS = 512, MAX_READS = 2000, MAX_BYTES = 1 << 20 };
+
+struct bench_row {
+	uint64_t ns;
+	uint32_t reads, bytes, frames;
+};
+
+static int memory;
+static struct bench_row row; /* of the walk */
+static struct interp *interp;
+static struct stepper *stepper;
+static uint8_t stack[STACK_BYTES];
+static uint64_t stack_at, n_stack;
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (interp && address >= stack_at && n <= n_stack && address - stack_at <= n_stack - n) {
+		memcpy(ret, stack + (address - stack_at), n);
+		return true;
+	}
+	row.reads++;
+	row.bytes += (uint32_t)n;
+	return pread(memory, ret, n, (off_t)address) == (ssize_t)n;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void copy_stack(uint64_t sp)
+{
+	stack_at = sp;
+	n_stack = 0;
+	for (size_t n = sizeof(stack); n >= 64 && n_stack == 0; n /= 2)
+		n_stack = pread(memory, stack, n, (off_t)sp) == (ssize_t)n ? n : 0;
+}
+
+/* ---- Walks ---- */
+
+static bool walk_chain(pid_t tid, const struct runtime_regs *regs)
+{
+	static struct chained_frame frames[CHAIN_MAX_FRAMES];
+	const struct chained_thread thread = {
+		.tid = (uint32_t)tid, .n_registers = RUNTIME_N_REGS, .registers = regs->r};
+	size_t n = 0;
+	enum chain_result r;
+
+	interp_begin(interp, MAX_READS, MAX_BYTES);
+	r = interp_walk(interp, &thread, frames, CHAIN_MAX_FRAMES, &n);
+	row.frames = (uint32_t)n;
+	return r == CHAIN_WHOLE || r == CHAIN_CUT;
+}
+
+static bool walk_stack(struct runtime_regs regs)
+{
+	const struct runtime_stack copy = {stack, stack_at, n_stack, NULL};
+	struct stepped_frame frames[64];
+	enum runtime_step r = RUNTIME_STEP;
+	size_t n;
+
+	stepper_begin(stepper, MAX_READS, MAX_BYTES);
+	for (int i = 0; i < MAX_STEPS && r == RUNTIME_STEP; i++) {
+		if (!stepper_may_have(stepper, regs.pc))
+			break;
+		r = stepper_step(stepper, &copy, &regs, frames, 64, &n);
+		row.frames += (uint32_t)n;
+	}
+	return row.frames > 0;
+}
+
+/* ---- The thread ---- */
+
+static bool look(pid_t tid)
+{
+	uint8_t bytes[1024];
+	struct iovec v = {bytes, sizeof(bytes)};
+	struct runtime_regs regs;
+	uint64_t begin;
+	int status;
+	bool ok;
+
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
+	    ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &v) < 0 ||
+	    !runtime_regs_from_ptrace(bytes, v.iov_len, &regs))
+		exit(1);
+	copy_stack(regs.sp);
+	row = (struct bench_row){0};
+	begin = cpu_ns();
+	ok = interp ? walk_chain(tid, &regs) : walk_stack(regs);
+	row.ns = cpu_ns() - begin;
+	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
+	(void)usleep(1000);
+	return ok;
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct bench_row *x = a, *y = b;
+
+	return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static void print(struct bench_row *rows, size_t n)
+{
+	double reads = 0, bytes = 0, frames = 0;
+
+	qsort(rows, n, sizeof(*rows), by_ns);
+	for (size_t i = 0; i < n; i++) {
+		reads += rows[i].reads;
+		bytes += rows[i].bytes;
+		frames += rows[i].frames;
+	}
+	printf("%zu stacks of %.1f frames: %.1f reads, %.0f bytes; CPU time %.1f us, p99 %.1f us\n",
+	       n, frames / (double)n, reads / (double)n, bytes / (double)n,
+	       (double)rows[n / 2].ns / 1000, (double)rows[n * 99 / 100].ns / 1000);
+}
+
+int main(int argc, char **argv)
+{
+	const struct memory m = {.read = read_memory};
+	pid_t tid = argc > 2 ? atoi(argv[1]) : 0;
+	uint64_t image = argc > 2 ? strtoull(argv[2], NULL, 16) : 0;
+	int rounds = argc > 3 ? atoi(argv[3]) : 2000, n = 0;
+	struct bench_row *rows = calloc((size_t)rounds, sizeof(*rows));
+	const char *why = "";
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)tid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory < 0 || !rows ||
+	    (interp_new(&interp, &m, image, &why) < 0 &&
+	     stepper_new(&stepper, &m, image, &why) < 0) ||
+	    ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0) {
+		(void)fprintf(stderr, "process %d cannot be read %s\n", (int)tid, why);
+		return 1;
+	}
+	for (int i = 0; i < rounds; i++) {
+		if (look(tid) && i >= rounds / 2)
+			rows[n++] = row;
+	}
+	if (n > 0)
+		print(rows, (size_t)n);
+	return n == 0;
+}
