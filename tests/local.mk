@@ -197,10 +197,15 @@ check-reproducible:
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-backends check-oracle check-trap check-unit
+.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-spans check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
+
+# Longer captures: some 30,000 samples in spans, and as many of goroutines.
+check-spans: perfwalk
+	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/spans.py
+	SPANS_LENGTH=$${SPANS_LENGTH:-5} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
 
 # All system tests, in which a system call that a filter refuses is named; TRAP_TESTS="NAME..." for some tests only.
 check-trap:

@@ -3,6 +3,7 @@
 """Samples of Go programs have the labels of their goroutine (runtime/pprof.Do), and its spans as links: in functions
 that tell the span, below one that tells the worker. No sample has another's, none without labels has any. With two
 versions of Go, whose labels are a map and a list; stripped; and linked with a C library."""
+import collections
 import os
 import re
 import subprocess
@@ -11,8 +12,10 @@ import otelcol
 import otlp
 import rig
 
-WANTED = 1000  # samples in spans, of each program
+LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
+WANTED = 1000 * LENGTH  # samples in spans, of each program
 MIN_SHARE = 0.995
+ALL = collections.Counter()
 MAP_VERSION = "go1.23.4"
 WORKER = re.compile(r"main\.(?:init|glob\.)\.func(\d+)$")
 
@@ -54,6 +57,7 @@ def check_samples(samples, program, what):
     wrong = [k for k in inside if k[0][4] and (k[0][4] not in k[3] or (k[1] is not None and
                                                                      int(k[0][3], 16) != k[1] + 1))]
     right = sum(bool(k[0][4]) for k in inside) - len(wrong)
+    ALL.update(inside=len(inside), right=right, wrong=len(wrong))
     rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
     rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
     missing = [k[0][1] for k in inside if not k[0][4]]
@@ -75,7 +79,7 @@ def check_attributes(samples, what):
 def check_capture(name, what):
     program = Program(name)
     out = rig.path(f"{name}.otlp")
-    r = rig.record_cpu(2.5, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
+    r = rig.record_cpu(1.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
         check_samples(samples_of(otlp.decode(f.read()), program.pid), program, what)
@@ -112,6 +116,7 @@ def main():
         rig.say(f"{MAP_VERSION} cannot be fetched: labels in maps are not tried")
     del os.environ["GOTOOLCHAIN"]
     check_denied()
+    rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 functions that tell the span, with the variable in the program, static or not, and in a library that is loaded
 later. No sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
 links, and a report of one span has its function alone."""
+import collections
 import os
 import shutil
 import subprocess
@@ -12,8 +13,11 @@ import otelcol
 import otlp
 import rig
 
-WANTED = 1000  # samples in spans, of each kind of library
+LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
+WANTED = 1000 * LENGTH  # samples in spans, of each kind of library
 MIN_SHARE = 0.995
+SECONDS = 1.2 * LENGTH
+ALL = collections.Counter()
 OWN = ("in_outer", "in_inner", "in_wild")
 
 
@@ -62,6 +66,7 @@ def check_samples(samples, program, what):
     inside = [(s, program.expected(s[1], s[2])) for s in samples if s[2] in OWN + ("in_handed",)]
     right = sum(s[3] == span for s, span in inside)
     wrong = [(s, span) for s, span in inside if s[3] and s[3] != span]
+    ALL.update(inside=len(inside), right=right, wrong=len(wrong))
     rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
     rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
     rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own")
@@ -69,7 +74,7 @@ def check_samples(samples, program, what):
     rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
 
 
-def check_capture(name, *libraries, seconds=2):
+def check_capture(name, *libraries, seconds=SECONDS):
     """The program, a table of its samples, and what to call it."""
     program = Program(name, *libraries)
     what = libraries[0] if libraries else name
@@ -96,7 +101,7 @@ def check_stripped():
     """Without symbols nobody knows where a static program has the variable: that is said."""
     program = Program("spans-stripped")
     out = rig.path("stripped.otlp")
-    r = rig.record_cpu(2, [program.pid], "-v", "-F", "199", "-p", program.pid, "-o", out)
+    r = rig.record_cpu(1.2, [program.pid], "-v", "-F", "199", "-p", program.pid, "-o", out)
     rig.check(f"process {program.pid}: its samples have no spans" in r.err, "it is said why there are none")
     with open(out, "rb") as f:
         spans = [s[3] for s in linked(otlp.decode(f.read()))]
@@ -149,7 +154,7 @@ def check_collector():
 def main():
     rig.need_root()
     rig.need_programs("go")
-    check_report(*check_capture("spans", seconds=3.5))
+    check_report(*check_capture("spans", seconds=1.5 * SECONDS))
     check_report(*check_capture("spans-loaded", "libspan-slot.so"))
     check_report(*check_capture("spans-loaded", "libspan-slot-gnu2.so"))
     check_capture("spans-static")
@@ -157,6 +162,7 @@ def main():
     check_stripped()
     check_musl()
     check_collector()
+    rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
 
 if __name__ == "__main__":
