@@ -445,6 +445,9 @@ int record_main(int argc, char **argv)
 
 	if (config_load(&r.config, NULL, false, stderr) < 0)
 		return EXIT_CODE_FAILURE;
+	/* Who looks at a capture may want the number of each goroutine. */
+	if (text_set(&r.config->attributes_deny, CONFIG_SECRET_ATTRIBUTES) < 0)
+		return EXIT_CODE_FAILURE;
 	r.options.config = r.config;
 	e = record_options_parse(&r.options, argc, argv, &first);
 	if (e != 0) {

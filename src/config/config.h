@@ -21,6 +21,9 @@ enum config_protocol { CONFIG_HTTP_PROTOBUF, CONFIG_GRPC, CONFIG_HTTP_JSON };
 enum config_preset { CONFIG_COLLECTOR, CONFIG_PYROSCOPE, CONFIG_PARCA };
 enum config_compression { CONFIG_NONE, CONFIG_GZIP, CONFIG_ZSTD };
 
+/* Of [attributes] deny: what may hold secrets. */
+#define CONFIG_SECRET_ATTRIBUTES "process.command*, process.environment_variable.*"
+
 struct config_export {
 	char *name; /* NAME of [export:NAME] */
 	char *endpoint, *profiles_endpoint;

@@ -320,9 +320,10 @@ static const struct config_key keys[] = {
 	 .help = "Names of attributes, such as service.*, k8s.*; * ? [...] work. Others are left "
 		 "out. Without it all are allowed."},
 	{"attributes", "deny", CONFIG_GLOBS, AT(attributes_deny),
-	 .value = "process.command*, process.environment_variable.*",
+	 .value = CONFIG_SECRET_ATTRIBUTES ", goroutine.id",
 	 .help = "Attributes to leave out, even if they are allowed. The default leaves out "
-		 "command lines, because some SDKs publish them, and they may hold secrets."},
+		 "command lines, because some SDKs publish them, and they may hold secrets; and "
+		 "the number of a goroutine, because a server has a new one for each request."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), .value = "info",
 	 .help = "The least severe level of messages to write."},

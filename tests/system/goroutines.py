@@ -87,10 +87,10 @@ def check_capture(name, what):
 
 
 def check_denied():
-    """What the config denies leaves no daemon."""
+    """What the config does not allow leaves no daemon, nor do numbers of goroutines, by default."""
     collector = otelcol.start({"plain": ("http", "")})
     program = Program("labelled")
-    d = rig.Daemon("[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[attributes]\ndeny = goroutine.*, r*\n"
+    d = rig.Daemon("[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[attributes]\nallow = goroutine.*, secret.*\n"
                    f"[export:c]\nendpoint = http://127.0.0.1:{collector.ports['plain']}\n[process]\nuser = root\n")
 
     def linked():
