@@ -87,6 +87,7 @@ static const struct option_spec report_options[] = {
 	 "columns: comm, container, unit, service, thread, span, module, symbol, line; default "
 	 "comm,module,symbol",
 	 OPT_SORT},
+	{0, "by", "KEY[,KEY...]", "the same as --sort: --by span", OPT_SORT},
 	{'S', "symbol", "REGEX", "only functions that match", OPT_SYMBOL},
 	{'c', "comm", "GLOB", "only samples of processes with that name", TEXT(comm)},
 	{0, "container", "GLOB", "only samples of containers whose id or name matches",

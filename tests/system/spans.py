@@ -121,7 +121,7 @@ def check_report(program, table, what):
     functions = {row[-1] for row in rows if row[-1].startswith("in_")}
     rig.check(functions == {"in_inner"} and {row[-2].split("/")[-1] for row in rows} == {str(tid)},
               f"{what}: a report of a span has its function alone: {functions}")
-    rows = report("--sort", "span", table)
+    rows = report("--by", "span", table)
     rig.check(set(program.spans.values()) <= {row[-1] for row in rows}, f"{what}: a row for each of {len(rows)} spans")
     with subprocess.Popen(["go", "tool", "pprof", "-tags", table], stdout=subprocess.PIPE, text=True,
                           stderr=subprocess.DEVNULL) as p:
