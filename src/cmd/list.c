@@ -165,7 +165,7 @@ static void print_services(const struct serving_list *list)
 	if (list->items.n)
 		(void)printf("%-40s %-16s %9s  %s\n", "SERVICE", "SPANS", "PROCESSES", "FIRST");
 	else
-		(void)puts("no process that may be read says which service it is");
+		(void)puts("no process may be read");
 	for (uint32_t i = 0, end; i < list->items.n; i = end) {
 		const struct serving *s = &list->items.items[i];
 		const char *spans = s->spans;

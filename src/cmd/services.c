@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes say is collected first and read after all privileges are given up. */
+/* What processes say is collected first and read after all privileges are given up. One that says
+ * nothing is named as a capture names it: by its executable. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,29 +18,48 @@ enum { MAX_SAYING = 16384 };
 struct saying {
 	const struct running *process;
 	struct context_file head;
-	char *bytes; /* NULL: it is not readable */
+	char *bytes;	  /* NULL: it says nothing that is readable */
+	char *executable; /* NULL: it has none */
 };
 
 struct sayings_of_all {
 	ARRAY(struct saying) items;
 };
 
+static void free_saying(struct saying *s)
+{
+	free(s->bytes);
+	free(s->executable);
+}
+
+/* Its name without directories; NULL: it has none, as kernel threads, or is another user's. */
+static char *executable_of(uint32_t pid)
+{
+	struct message facts;
+	const char *slash;
+
+	if (opener_process(pid, &facts) < 0 || facts.answer_process.is_kernel)
+		return NULL;
+	slash = strrchr(facts.answer_process.executable_path, '/');
+	return slash && slash[1] ? strdup(slash + 1) : NULL;
+}
+
 static void ask(struct sayings_of_all *all, const struct running *e)
 {
 	struct message m = {.type = MESSAGE_ASK_CONTEXT};
 	_cleanup_close_ int fd = -EBADF;
-	struct saying s = {.process = e}, *place;
+	struct saying s = {.process = e, .executable = executable_of(e->pid)}, *place;
 
 	m.ask_context.pid = e->pid;
 	m.ask_context.environment = 1;
 	fd = opener_context(&m);
-	if (fd < 0 || !context_file_read(fd, &s.head, &s.bytes))
-		return;
-	place = array_push(&all->items);
+	if (fd >= 0)
+		(void)context_file_read(fd, &s.head, &s.bytes);
+	place = s.bytes || s.executable ? array_push(&all->items) : NULL;
 	if (place)
 		*place = s;
 	else
-		free(s.bytes);
+		free_saying(&s);
 }
 
 /* The first one counts. */
@@ -93,10 +113,13 @@ static void add(struct serving_list *list, const struct saying *what)
 {
 	struct serving s = {.pid = what->process->pid}, *place;
 
-	if (what->head.error == 0)
+	if (what->bytes && what->head.error == 0)
 		(void)process_context_read((const uint8_t *)what->bytes + what->head.n_environment,
 					   what->head.n_payload, take_attribute, &s);
-	take_environment(&s, what->bytes, what->head.n_environment);
+	if (what->bytes)
+		take_environment(&s, what->bytes, what->head.n_environment);
+	if (what->executable)
+		take_service(&s, what->executable, SIZE_MAX);
 	if (!*s.service && !*s.spans)
 		return;
 	(void)text_clean(s.comm, sizeof(s.comm), what->process->comm, SIZE_MAX);
@@ -127,7 +150,7 @@ int services_find(struct serving_list *ret, enum sandbox_mode seccomp)
 	for (uint32_t i = 0; i < all.items.n; i++) {
 		if (r == 0)
 			add(ret, &all.items.items[i]);
-		free(all.items.items[i].bytes);
+		free_saying(&all.items.items[i]);
 	}
 	if (ret->items.n)
 		qsort(ret->items.items, ret->items.n, sizeof(*ret->items.items), compare);

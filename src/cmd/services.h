@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The processes that say now which service they are, as captures name it. */
+/* The services that run now, as captures name them. */
 #include <stdint.h>
 
 #include "src/process/sandbox.h"

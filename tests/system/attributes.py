@@ -4,6 +4,7 @@
 their environment, Kubernetes' variables; in the order that perfwalk.conf(5) names, and nothing else. A
 real collector gets them, and the rows of a report and of a capture of one service are theirs alone."""
 import os
+import shutil
 import signal
 import subprocess
 
@@ -117,13 +118,17 @@ def check_chosen(told, by_environment):
 
 
 def check_list():
-    """Those that say it in a context or in their environment; this run's have names of their own."""
+    """Those that say it in a context or in their environment; this run's have names of their own. And one that says
+    nothing has the name of its executable."""
+    quiet = rig.path(f"quiet-{os.getpid()}")
+    shutil.copy(os.path.join(WORKLOADS, "published"), quiet)
     wanted = {f"said-{os.getpid()}": Publisher(f"service.name=said-{os.getpid()}", environment={"OTEL_SERVICE_NAME": "x"}),
-              f"given-{os.getpid()}": Publisher(environment={"OTEL_SERVICE_NAME": f"given-{os.getpid()}"})}
+              f"given-{os.getpid()}": Publisher(environment={"OTEL_SERVICE_NAME": f"given-{os.getpid()}"}),
+              os.path.basename(quiet): Publisher(program=quiet)}
     text = subprocess.run([rig.perfwalk(), "list", "services"], stdout=subprocess.PIPE, text=True, check=True).stdout
     rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
     for name, p in wanted.items():
-        rig.check(rows.get(name) == ["-", "1", f"published[{p.pid}]"], f"list services has {name}: {rows.get(name)}")
+        rig.check(rows.get(name) == ["-", "1", f"{name if 'quiet' in name else 'published'}[{p.pid}]"], f"list services has {name}: {rows.get(name)}")
         rig.end(p.process)
 
 
