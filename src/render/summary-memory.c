@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "src/render/amount.h"
 #include "src/render/frame.h"
@@ -8,6 +9,7 @@
 #include "src/render/summary-page.h"
 
 #define N_RESIDENTS 10
+#define JAVA_MODULE "[jvm]" /* of its methods */
 
 static void put_bytes(const struct summary_page *pg, uint64_t bytes)
 {
@@ -51,6 +53,32 @@ static void put_kills(const struct summary_page *pg)
 		summary_put_fact(pg, "\nOut of memory", summary_format_count(count, all), times);
 }
 
+static bool has_type(const struct profile *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		if (strcmp(profile_text(p, p->types[i].event), name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_java(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		if (strcmp(profile_text(p, p->modules.items[i].path), JAVA_MODULE) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A VM tells of what it allocates, but not of what it finds unused. */
+static void put_java(const struct summary_page *pg)
+{
+	if (has_type(pg->p, "inuse_space") && has_java(pg->p))
+		summary_put_fact(pg, "\nJava heap", "not in inuse_",
+				 "a Java VM says what it allocates, not what it frees");
+}
+
 int summary_put_memory(const struct summary_page *pg)
 {
 	struct resident_sums s;
@@ -65,6 +93,7 @@ int summary_put_memory(const struct summary_page *pg)
 		summary_put_more(pg, s.n, N_RESIDENTS);
 	if (r == 0)
 		put_kills(pg);
+	put_java(pg);
 	residents_free_sums(&s);
 	return r;
 }

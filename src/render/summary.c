@@ -135,6 +135,15 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	return buf;
 }
 
+/* How far a total may be off, with two digits. */
+static size_t put_error(double variance, int64_t total, char *buf, size_t size)
+{
+	double percent = 100 * SIGMAS * sqrt(variance) / (double)total;
+
+	return (size_t)snprintf(buf, size, percent < 99.5 ? " \302\261 %.2g%%" : " \302\261 %.0f%%",
+				percent);
+}
+
 /* The worth of a type's samples, and those that are missing; NULL: nothing to say. */
 static const char *format_type(const struct profile *p, int64_t total, char *buf, size_t size)
 {
@@ -148,8 +157,7 @@ static const char *format_type(const struct profile *p, int64_t total, char *buf
 		buf[0] = '\0';
 	n = strlen(buf);
 	if (n && p->types[0].variance > 0)
-		n += (size_t)snprintf(buf + n, size - n, " \302\261 %.2g%%",
-				      100 * SIGMAS * sqrt(p->types[0].variance) / (double)total);
+		n += put_error(p->types[0].variance, total, buf + n, size - n);
 	if (lost)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s lost", n ? "; " : "",
 				      summary_format_count(count, lost));
