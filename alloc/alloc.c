@@ -282,8 +282,10 @@ __attribute__((noinline)) static bool pick(size_t n)
 {
 	bool first = self.left == 0, picked;
 
-	if (first)
+	if (first) {
+		(void)is_found(); /* and with it the mean that the user wants */
 		self.left = draw(&self);
+	}
 	picked = n >= self.left;
 	if (picked)
 		self.left = draw(&self);
