@@ -20,7 +20,7 @@
 #include "util/log.h"
 
 #define STARVING_NS   (5 * NSEC_PER_SEC)    /* a helper that gets no CPU is not stuck */
-#define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* the asker waits for 300 ms */
+#define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* the asker waits for longer (src/process/ask.c) */
 #define START_NS      (5 * NSEC_PER_SEC)    /* a start opens no untrusted files */
 #define STUCK_SECONDS 60
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Asking the broker: one request, one answer, a deadline. After a timeout there is no further wait
- * until the late answer has arrived, so a stuck filesystem costs one deadline, not one for each
+ * Asking the broker: one request, one answer, a deadline. The broker answers in time whatever a
+ * filesystem does; the deadline is for a broker that hangs itself. After a timeout there is no
+ * further wait until the late answer has arrived, so that costs one deadline, not one for each
  * file.
  */
 #include <stdbool.h>

@@ -30,6 +30,10 @@ src/process/sandbox-trap.$(OBJEXT): src/process/syscall-names.h
 BUILT_SOURCES += src/process/syscall-names.h
 CLEANFILES += src/process/syscall-names.h
 
+check_PROGRAMS += tests/unit/test-ask
+tests_unit_test_ask_SOURCES = tests/unit/test-ask.c tests/unit/test.h
+tests_unit_test_ask_LDADD = libprocess.a libutil.a
+
 check_PROGRAMS += tests/unit/test-outbox
 tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h
 tests_unit_test_outbox_LDADD = libprocess.a libutil.a
