@@ -50,6 +50,8 @@ EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md
 # Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
 # have been compiled for /etc and /var.
 PACKAGE_RELEASE = 1
+# For what is built for another processor.
+foreign = SYSROOT="$$($(CC) -print-sysroot 2>/dev/null | sed 's|^/$$||')" EXE_WRAPPER="$(EXE_WRAPPER)" STRIP="$(STRIP)"
 package_dirs = prefix=/usr exec_prefix=/usr bindir=/usr/bin libdir=/usr/lib datarootdir=/usr/share datadir=/usr/share \
 	mandir=/usr/share/man docdir=/usr/share/doc/$(PACKAGE) sysconfdir=/etc localstatedir=/var
 # Who answers for these packages, "NAME <ADDRESS>": who gives them to others says so (make deb rpm MAINTAINER="...").
@@ -63,10 +65,10 @@ package-tree: all
 			"configure one with --prefix=/usr" >&2; exit 1; }
 	rm -rf packages/tree
 	$(MAKE) -s $(package_dirs) packages/perfwalk$(EXEEXT) packages/perfwalk.service
-	MAKE="$(MAKE) $(package_dirs)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" \
+	MAKE="$(MAKE) $(package_dirs)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(foreign) \
 		$(SHELL) $(srcdir)/etc/bundle-tree.sh packages/tree packages/perfwalk$(EXEEXT) /usr/bin /usr/lib/$(PACKAGE) \
 		/usr/share/doc/$(PACKAGE) $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json $(LOADED_LIBRARIES)
-	$(package_build) tree $(package_names)
+	OBJCOPY="$(OBJCOPY)" $(package_build) tree $(package_names)
 deb rpm: package-tree
 	$(package_build) $@ $(package_names)
 clean-local:

@@ -11,6 +11,8 @@ import re
 import subprocess
 import time
 
+ROOT = os.environ.get("SYSROOT", "")  # where the files are of a host of another processor
+
 # Debian's short names that SPDX has under another; what is in neither stays in the comment.
 SPDX = {"GPL-2": "GPL-2.0-only", "GPL-2+": "GPL-2.0-or-later", "GPL-3": "GPL-3.0-only", "GPL-3+": "GPL-3.0-or-later",
         "LGPL-2": "LGPL-2.0-only", "LGPL-2+": "LGPL-2.0-or-later", "LGPL-2.1": "LGPL-2.1-only",
@@ -30,7 +32,7 @@ def run(*argv):
 
 def owners(paths):
     """The package of each file. Debian knows files by the names from before /lib and /usr/lib became one."""
-    real = {p: os.path.realpath(p) for p in paths}
+    real = {p: os.path.realpath(p).removeprefix(ROOT) for p in paths}
     names = [n for p in real.values() for n in (p, p.removeprefix("/usr"))]
     found = {}
     for line in run("dpkg", "-S", *names).splitlines():
@@ -51,7 +53,7 @@ def about(packages):
 def licences(package):
     """The names in the package's copyright file, where it is in the form that can be read."""
     try:
-        with open(f"/usr/share/doc/{package}/copyright", encoding="utf-8", errors="replace") as f:
+        with open(f"{ROOT}/usr/share/doc/{package}/copyright", encoding="utf-8", errors="replace") as f:
             text = f.read()
     except OSError:
         return []

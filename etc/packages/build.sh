@@ -51,7 +51,7 @@ complete_tree()
 	id=$(build_id)
 	file=$debug/usr/lib/debug/.build-id/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-).debug
 	mkdir -p "${file%/*}"
-	objcopy --only-keep-debug --compress-debug-sections "packages/$name" "$file"
+	${OBJCOPY:-objcopy} --only-keep-debug --compress-debug-sections "packages/$name" "$file"
 	chmod 644 "$file"
 	settle "$debug"
 }

@@ -63,7 +63,7 @@ packages_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,-rpath,/usr/lib/perfwalk -Wl,--disable-new-dtags
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
-	MAKE="$(MAKE)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
+	MAKE="$(MAKE)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(foreign) $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
 		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
 
 cmd_told = tests/unit/told.h tests/unit/test.h
