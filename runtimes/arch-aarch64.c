@@ -1,47 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of HotSpot on aarch64 are not known yet: nothing here is called. */
 #include <elf.h>
 
 #include "runtimes/arch.h"
-
-const bool arch_has_hotspot = false;
-
-enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n, bool complete)
-{
-	return SHAPE_FULL;
-}
-
-bool arch_is_call(const uint8_t *before, size_t n)
-{
-	return false;
-}
-
-bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
-		      struct interpreted *ret)
-{
-	return false;
-}
-
-bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
-		   const struct runtime_regs *regs, struct interpreted *ret)
-{
-	return false;
-}
-
-uint64_t arch_bcp(const struct runtime_regs *regs)
-{
-	return 0;
-}
-
-bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interpreted *ret)
-{
-	return false;
-}
-
-bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc, uint64_t *ret_sp)
-{
-	return false;
-}
 
 /* struct user_regs_struct: x0 to x30, sp, pc. */
 bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret)

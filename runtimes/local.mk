@@ -71,7 +71,7 @@ RUNTIMES_SOURCES = \
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)
 if AARCH64
-libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-v8-aarch64.c
+libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-none.c
 else
 libruntimes_a_SOURCES += runtimes/arch-v8-x86_64.c runtimes/arch-x86_64.c
 endif
