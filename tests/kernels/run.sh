@@ -83,8 +83,9 @@ emulate() # CONSOLE RESULTS QEMU-OPTIONS...
 	shift 2
 	case $processor in
 	x86_64)
+		# Its time is the host's. Where that is busy, the kernel would find that its timer does not tick.
 		exec timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg -cpu max -serial "file:$console" -serial "file:$results" "$@" \
-			-append "console=ttyS0 results=ttyS1 quiet panic=-1 rdinit=/init" ;;
+			-append "console=ttyS0 no_timer_check results=ttyS1 quiet panic=-1 rdinit=/init" ;;
 	aarch64)
 		# Its time is that of the instructions it has run, 250 a microsecond, so that a busy host makes nothing
 		# late in it. Pointers are signed by a sum that costs little.
