@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stacks of programs whose chains of calls are known, because the program itself has said them."""
+import os
 import re
+import shutil
+import subprocess
 
 import rig
 
@@ -11,6 +14,62 @@ UNPROVEN = "[runtime frames not proven]"
 def state_of(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
         return f.read().rpartition(")")[2].split()[0]
+
+
+class Interpreter:
+    """tests/workloads/calls.* in an interpreter, "php" or "ruby". PHP="COMMAND..." names other commands than the host's
+    php (a comma stands for a space), PHP_SECONDS and PHP_RATE how it is sampled."""
+
+    def __init__(self, name, program):
+        self.name, self.program = name, os.path.join(rig.WORKLOADS, program)
+        self.seconds = float(os.environ.get(f"{name.upper()}_SECONDS", "2"))
+        self.rate = os.environ.get(f"{name.upper()}_RATE", "199")
+
+    def commands(self):
+        """Skips the test without any."""
+        named = os.environ.get(self.name.upper())
+        if named is None:
+            rig.need_programs(self.name)
+            named = os.path.realpath(shutil.which(self.name))
+        return [c.split(",") for c in named.split()]
+
+    def says(self, command):
+        """Lines: the chains of calls that it says itself."""
+        r = subprocess.run([*command, self.program, "once"], stdout=subprocess.PIPE, text=True, check=True)
+        return r.stdout.splitlines()
+
+    def start(self, command, *arguments):
+        p = rig.start([*command, self.program, *arguments])
+        rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.5)
+        return p
+
+    def record(self, p, seconds, *options):
+        folded = rig.path("chained.folded")
+        rig.record_cpu(seconds, [p.pid], "-p", p.pid, "-F", self.rate, *options, "-o", folded)
+        return rig.read_folded(folded)
+
+    def parked(self, command, is_all):
+        """Its pid; the lines that it says of the stack in which it sleeps, until is_all(lines); and what debug runtime says
+        of it then."""
+        p = rig.start([*command, self.program, "parked"], stdout=subprocess.PIPE, text=True)
+        truth = []
+        while not is_all(truth):
+            truth.append(p.stdout.readline().rstrip("\n") or rig.fail(f"{self.name}: the program ended"))
+        rig.wait_for("the program to sleep", lambda: state_of(p.pid) == "S")
+        r = subprocess.run([rig.perfwalk(), "debug", "runtime", str(p.pid)], stdout=subprocess.PIPE, text=True, check=True)
+        rig.end(p)
+        return p.pid, truth, r.stdout
+
+    def check_switches(self, command, evaluates, own):
+        """--no-interpreters and --no-native-frames. evaluates: a native function that is in each stack of it; own: how
+        names of its native functions begin."""
+        p = self.start(command)
+        frames = {f for s in self.record(p, 0.3, "--no-interpreters") for f in s.user}
+        rig.check(evaluates in frames and "chain_main" not in frames, "--no-interpreters: native frames alone")
+        stacks = [s for s in self.record(p, 1, "--no-native-frames") if "chain_main" in s.user]
+        native = {f for s in stacks for f in s.user if f.startswith(own)}
+        rig.check(len(stacks) > 10 and not native, f"--no-native-frames: {len(stacks)} stacks without them {native or ''}")
+        rig.end(p)
 
 
 class Chains:
