@@ -74,10 +74,10 @@ class Interpreter:
 
 class Chains:
     """chains: lists of functions, outermost first. native: {innermost function: pattern of native functions that only
-    it calls}."""
+    it and those of through call}. plain: makes the name of a frame that of the chains."""
 
-    def __init__(self, chains, native):
-        self.native = native
+    def __init__(self, chains, native, through=(), plain=str):
+        self.native, self.through, self.plain = native, set(through), plain
         self.names = {name for chain in chains for name in chain}
         self.prefixes = {tuple(chain[:n]) for chain in chains for n in range(len(chain) + 1)}
 
@@ -87,6 +87,7 @@ class Chains:
             return "late"
         if UNPROVEN in frames:
             return "unproven"
+        frames = [self.plain(f) for f in frames]
         ours = [f for f in frames if f in self.names]
         if not ours:
             return None
@@ -94,7 +95,7 @@ class Chains:
             return "wrong"
         inside = frames[len(frames) - frames[::-1].index(ours[-1]):]
         for leaf, pattern in self.native.items():
-            if ours[-1] != leaf and any(re.match(pattern, f) for f in inside):
+            if ours[-1] not in {leaf, *self.through} and any(re.match(pattern, f) for f in inside):
                 return "wrong"
         return "right"
 

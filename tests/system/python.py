@@ -9,12 +9,11 @@ import shutil
 import subprocess
 
 import rig
+from chained import LATE, Chains
 from sink import Sink
 
 SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
 RATE = os.environ.get("PYTHON_RATE", "199")
-LATE = "[interpreter not read in time]"
-UNPROVEN = "[runtime frames not proven]"
 
 LEAVES = ["chain_sort", "chain_join", "chain_crc", "chain_pow", "chain_replace", "chain_loop"]
 # What may stand between chain_turn and one of those.
@@ -30,7 +29,6 @@ NATIVE = {
     "chain_pow": r"(long_pow|x_mul|k_mul|x_divrem|l_mod|l_divmod|long_divrem)",
     "chain_replace": r"(unicode_replace|replace$|replace_|anylib_)",
 }
-PREFIXES = {tuple(chain[:n]) for chain in CHAINS for n in range(len(chain) + 1)}
 
 
 def plain(frame):
@@ -38,35 +36,8 @@ def plain(frame):
     return re.sub(r"_\[.\]$", "", frame).rpartition(".")[2]
 
 
-def verdict(frames):
-    """"right", "late", "unproven", or "wrong"; None: not of the part that is known."""
-    if LATE in frames:
-        return "late"
-    if UNPROVEN in frames:
-        return "unproven"
-    names = [plain(f) for f in frames]
-    ours = [n for n in names if n.startswith("chain_")]
-    if not ours:
-        return None
-    if tuple(ours) not in PREFIXES:
-        return "wrong"
-    inside = names[len(names) - names[::-1].index(ours[-1]):]
-    for leaf, pattern in NATIVE.items():
-        if any(re.match(pattern, n) for n in inside) and ours[-1] not in (leaf, "chain_by_key", "chain_callback"):
-            return "wrong"
-    return "right"
-
-
-def judge(stacks):
-    counts = {"right": 0, "late": 0, "unproven": 0, "wrong": 0}
-    wrong = []
-    for s in stacks:
-        v = verdict(s.user)
-        if v:
-            counts[v] += s.n
-        if v == "wrong":
-            wrong.append((s.n, s.user))
-    return counts, wrong
+# These two call such native functions, too, which call Python again.
+KNOWN = Chains(CHAINS, NATIVE, ("chain_by_key", "chain_callback"), plain)
 
 
 def start(python, threads, apart):
@@ -85,7 +56,7 @@ def check_version(python, threads, apart=False):
     rig.record_cpu(SECONDS, [pid], "-p", pid, "-F", RATE, "-o", folded)
     rig.end(p)
     stacks = rig.read_folded(folded)
-    counts, wrong = judge(stacks)
+    counts, wrong = KNOWN.judge(stacks)
     n = sum(s.n for s in stacks)
     text = f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
     # A capture begins when there are readers; but the host may be busy.
@@ -116,7 +87,7 @@ def check_hidden(python):
     stacks = [s for s in rig.read_folded(folded) if "<module>" in s.user]
     native = {f for s in stacks for f in s.user if re.match("_?Py|list_|run_|pymain", f)}
     rig.check(len(stacks) > 10 and not native, f"--no-native-frames: {len(stacks)} stacks without them {native or ''}")
-    wrong = [s.user for s in stacks if verdict(s.user) == "wrong"]
+    wrong = [s.user for s in stacks if KNOWN.verdict(s.user) == "wrong"]
     rig.check(not wrong, f"--no-native-frames: all chains in their order {wrong[:3] or ''}")
 
 
@@ -130,7 +101,7 @@ class Seen:
         views = self.sink.views()
         for view in views[self.n:]:
             for resource, _, frames, n in view.samples():
-                if int(resource.get("process.pid", 0)) == pid and verdict(frames) == "right":
+                if int(resource.get("process.pid", 0)) == pid and KNOWN.verdict(frames) == "right":
                     self.whole += n
         self.n = len(views)
         return self.whole
