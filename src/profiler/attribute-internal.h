@@ -154,6 +154,14 @@ struct process_state *attribution_process_state(struct host_process *p);
 void attribution_free_file(void *ctx, struct host_file *file);
 void attribution_free_process(void *ctx, struct host_process *process);
 
+/* Of attribute-types.c: the types of a window that begins. */
+void attribution_put_types(struct attribution *a);
+/* The counters of the type of an event; borrowed. */
+uint64_t *attribution_counters_of(struct attribution *a, uint32_t event);
+/* What a sample adds to its type. One of an event of bytes stands for so many pages of its page's
+ * size. */
+int64_t attribution_sample_value(const struct attribution *a, const struct record *r);
+
 /* Of attribute-who.c: whether the filter lets a sample of p pass. */
 bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p);
 /* The row of its thread; PROFILE_NONE where it does not fit. p NULL: it is not known. */

@@ -2,7 +2,8 @@
 /*
  * The life of the attribution, and what happens to each record. attribute-who.c finds out whom a
  * sample belongs to, walk.c its frames, and module-rows.c their modules. attribute-files.c has the
- * files of the window, and attribute-state.c what is kept of each process.
+ * files of the window, attribute-types.c its types, and attribute-state.c what is kept of each
+ * process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -64,105 +65,6 @@ static int open_vdso(struct attribution *a)
 	if (a->vdso)
 		unwind_module_set_owner(a->vdso, a);
 	return r;
-}
-
-/* What a sample of an event is worth. A sample of time stands for its period. Any other stands
- * for a number of events, which its record says if the kernel chose the period. */
-static struct profile_type event_type(struct attribution *a, const struct setup_event *e)
-{
-	const struct sample_options *o = &e->options;
-	bool time = sample_event_is_time(&o->event), bytes = o->event.bytes;
-
-	if (o->use == SAMPLE_USE_PICKED || o->use == SAMPLE_USE_ENDED)
-		return (struct profile_type){
-			.period_events = 1,
-			.event = strtab_put(&a->profile.strings, o->event.name),
-			.unit = strtab_put(&a->profile.strings, "bytes"),
-			.weighted = true,
-			.stack_bytes = o->use == SAMPLE_USE_PICKED ? o->stack_bytes : 0,
-		};
-	if (o->use == SAMPLE_USE_WAKEUPS)
-		return (struct profile_type){
-			.period_events = 1,
-			.event = strtab_put(&a->profile.strings, o->event.name),
-			.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
-		};
-	if (o->use == SAMPLE_USE_BLOCKS)
-		return (struct profile_type){
-			.period_events = 1,
-			.event = strtab_put(&a->profile.strings, PROFILE_OFF_CPU),
-			.unit = strtab_put(&a->profile.strings, "nanoseconds"),
-			.weighted = true,
-			.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
-		};
-	return (struct profile_type){
-		.period_ns = !time	 ? 0
-			     : o->period ? o->period
-					 : NSEC_PER_SEC / o->rate_hz,
-		.period_events = time		       ? 0
-				 : o->period && !bytes ? o->period
-						       : 1,
-		.event = strtab_put(&a->profile.strings, sample_event_name(o, &e->features)),
-		.unit = strtab_put(&a->profile.strings, bytes ? "bytes" : ""),
-		.weighted = bytes || (!time && !o->period),
-		.rate_hz = o->period ? 0 : o->rate_hz,
-		.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
-	};
-}
-
-/* The same of a file. */
-static struct profile_type recorded_type(struct attribution *a, const struct perf_data_event *e)
-{
-	return (struct profile_type){
-		.period_ns = e->period_ns,
-		.period_events = e->period_events,
-		.event = strtab_put(&a->profile.strings, e->name),
-		.weighted = e->weighted,
-		.rate_hz = e->rate_hz,
-	};
-}
-
-static void put_type(struct attribution *a, uint32_t i, const struct profile_type *t)
-{
-	a->weighted[i] = t->weighted;
-	if (i == 0)
-		profile_set_type(&a->profile, 0, t);
-	else
-		(void)profile_add_type(&a->profile, t);
-}
-
-static void put_recorded_type(struct attribution *a)
-{
-	struct profile_type t = recorded_type(a, replay_event(a->replay));
-
-	put_type(a, 0, &t);
-}
-
-static void put_event_types(struct attribution *a)
-{
-	for (uint32_t i = 0; i < a->setup->n_events; i++) {
-		/* The last one; its samples are the time of the type before it. */
-		if (a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
-			continue;
-
-		struct profile_type t = event_type(a, &a->setup->events[i]);
-
-		put_type(a, i, &t);
-	}
-}
-
-/* Of a window that begins. */
-static void put_types(struct attribution *a)
-{
-	memset(a->switch_counters, 0, sizeof(a->switch_counters));
-	if (a->replay)
-		put_recorded_type(a);
-	else
-		put_event_types(a);
-	if (a->allocations)
-		allocations_put_types(a->allocations);
-	if (a->off_cpu)
-		off_cpu_put_types(a->off_cpu);
 }
 
 static bool is_foreign_vdso(const struct attribution *a)
@@ -416,7 +318,7 @@ void attribution_next_window(struct attribution *a)
 	}
 	attribution_finish_samples(a);
 	profile_clear(&a->profile);
-	put_types(a);
+	attribution_put_types(a);
 	host_collect(a->host);
 	if (clock_monotonic_ns() - a->trimmed_ns >= TRIM_NS) {
 		unwinder_trim(a->unwinder);
@@ -427,24 +329,15 @@ void attribution_next_window(struct attribution *a)
 	array_clear(&a->items);
 }
 
-static uint64_t *counters_of(struct attribution *a, uint32_t event)
-{
-	if (event >= a->profile.n_types ||
-	    (event < a->setup->n_events &&
-	     a->setup->events[event].options.use == SAMPLE_USE_SWITCHES))
-		return a->switch_counters;
-	return a->profile.types[event].counters;
-}
-
 const uint64_t *attribution_counters(struct attribution *a, uint32_t event)
 {
-	return counters_of(a, event);
+	return attribution_counters_of(a, event);
 }
 
 void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
-		counters_of(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
+		attribution_counters_of(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
 		if (lost.samples[i] && a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
 			off_cpu_lost(a->off_cpu);
 	}
@@ -570,22 +463,6 @@ void attribution_finish_samples(struct attribution *a)
 		pending_finish(a->pending);
 }
 
-/* What a sample adds to its type. An event of bytes stands for so many pages of its page's size. */
-static int64_t sample_value(const struct attribution *a, const struct record *r)
-{
-	const struct sample_options *o = &a->setup->events[r->index].options;
-	uint64_t period = r->sample.period;
-
-	if (!a->weighted[r->index])
-		return 1;
-	if (a->replay || !o->event.bytes)
-		return (int64_t)period;
-	if (o->period)
-		period = o->period;
-	return profile_product((int64_t)period,
-			       r->sample.page_bytes ? r->sample.page_bytes : a->page_bytes);
-}
-
 /* Once a window, and when it has more mapped. */
 static void look_for_library(struct attribution *a, struct host_process *p)
 {
@@ -604,7 +481,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	struct profile_sample s = {
 		/* Of the perf clock still; made wall time when the window closes. */
 		.time_unix_ns = r->time_ns,
-		.value = sample_value(a, r),
+		.value = attribution_sample_value(a, r),
 		.stack = PROFILE_NONE,
 		.cpu = r->cpu,
 		.n = 1,
@@ -678,7 +555,7 @@ void attribution_begin(struct attribution *a)
 
 bool attribution_record(struct attribution *a, const struct record *r)
 {
-	a->counters = counters_of(a, r->index);
+	a->counters = attribution_counters_of(a, r->index);
 	if (a->off_cpu)
 		off_cpu_record(a->off_cpu, r);
 	if (a->allocations)

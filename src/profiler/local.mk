@@ -6,6 +6,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-files.c \
 	src/profiler/attribute-internal.h \
 	src/profiler/attribute-state.c \
+	src/profiler/attribute-types.c \
 	src/profiler/attribute-who.c \
 	src/profiler/block-proofs.c src/profiler/block-proofs.h \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
