@@ -6,7 +6,8 @@
 
 #define MAX_GLOB 256 /* a longer one matches nothing */
 
-bool globs_match(const char *list, const char *text)
+/* Commas separate globs; blanks around them do not count. */
+static bool matches_any(const char *list, const char *text)
 {
 	char glob[MAX_GLOB];
 
@@ -33,6 +34,6 @@ bool globs_match(const char *list, const char *text)
 
 bool globs_allow(const char *allow, const char *deny, const char *text)
 {
-	return (!allow || !*allow || globs_match(allow, text)) &&
-	       !(deny && globs_match(deny, text));
+	return (!allow || !*allow || matches_any(allow, text)) &&
+	       !(deny && matches_any(deny, text));
 }

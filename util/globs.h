@@ -3,8 +3,6 @@
 /* Lists of globs, as in the config: "service.*, k8s.pod.name". */
 #include <stdbool.h>
 
-/* Does one of the globs match? Commas separate them; blanks around them do not count. */
-bool globs_match(const char *list, const char *text);
 /* An allowed text: a glob of allow matches it, or there is none; and none of deny does. NULL: none.
  */
 bool globs_allow(const char *allow, const char *deny, const char *text);

@@ -14,7 +14,7 @@
 #define LIBRARY	  "libperfwalk-alloc.so"
 #define END_STACK 8 /* no stack: the registers alone */
 
-int allocations_library(char *path, size_t size)
+static int find_library(char *path, size_t size)
 {
 	char program[PATH_MAX], *slash;
 	ssize_t n;
@@ -48,7 +48,7 @@ static int parse_marker(const char *library, const char *marker, struct sample_e
 int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *error, size_t n_error)
 {
 	char library[PATH_MAX];
-	int r = allocations_library(library, sizeof(library));
+	int r = find_library(library, sizeof(library));
 
 	if (r < 0) {
 		(void)snprintf(
@@ -82,7 +82,7 @@ void allocations_preload(void)
 	_cleanup_free_ char *both = NULL;
 	char library[PATH_MAX];
 
-	if (allocations_library(library, sizeof(library)) < 0 ||
+	if (find_library(library, sizeof(library)) < 0 ||
 	    asprintf(&both, "%s%s%s", library, before && *before ? ":" : "", before ? before : "") <
 		    0)
 		return;

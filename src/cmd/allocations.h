@@ -7,8 +7,6 @@
 
 #define ALLOCATIONS_N_EVENTS 2
 
-/* Where the library is: what was installed, or beside the program. 0 or -errno. */
-int allocations_library(char *path, size_t size);
 /* The events of its markers, still to be placed. 0; -errno: error says cause and remedy. */
 int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *error, size_t n_error);
 /* Its type's name in place of the marker's. */

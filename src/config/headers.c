@@ -28,7 +28,8 @@ static bool is_token(const char *s)
 	return true;
 }
 
-int config_header_make(const char *name, const char *value, char **ret, char *error)
+/* One header line "Name: value" from its parts. 0; -ENOMEM; -EINVAL and error. */
+static int make_header(const char *name, const char *value, char **ret, char *error)
 {
 	/* What decides where the message ends and what it is stays with the exporter. */
 	static const char *const ours[] = {
@@ -61,7 +62,8 @@ int config_header_make(const char *name, const char *value, char **ret, char *er
 	return r;
 }
 
-int config_header_add(struct config_export *x, char *line)
+/* Appends to the headers of x; takes line over, also on failure. 0, -ENOMEM, -E2BIG. */
+static int append_line(struct config_export *x, char *line)
 {
 	_cleanup_free_ char *owned = line;
 	char **grown;
@@ -112,10 +114,10 @@ static int add_header(void *ctx, const char *key, const char *value, char *error
 	char *line = NULL;
 	int r;
 
-	r = config_header_make(key, value, &line, error);
+	r = make_header(key, value, &line, error);
 	if (r < 0)
 		return r;
-	r = config_header_add(list, line);
+	r = append_line(list, line);
 	return r == -E2BIG ? config_expected(error, "no more than 64 headers") : r;
 }
 
@@ -164,9 +166,9 @@ static int read_header_line(struct config_export *x, char *line, char *error)
 		return config_expected(error, "Name: value");
 	*colon = '\0';
 	value = text_strip(colon + 1);
-	r = config_header_make(line, value, &made, error);
+	r = make_header(line, value, &made, error);
 	if (r == 0)
-		r = config_header_add(x, made);
+		r = append_line(x, made);
 	return r == -E2BIG ? config_expected(error, "no more than 64 headers") : r;
 }
 

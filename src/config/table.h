@@ -85,10 +85,6 @@ int config_text_check(const char *text, char *error);
 /* "1s .. 1h", "1 .. 1000": what row allows, or "" for texts. Returns buf. */
 const char *config_value_range(const struct config_key *row, char *buf, size_t size);
 
-/* One header line "Name: value" from its parts. 0; -ENOMEM; -EINVAL and error. */
-int config_header_make(const char *name, const char *value, char **ret, char *error);
-/* Appends to the headers of x; takes line over, also on failure. 0, -ENOMEM, -E2BIG. */
-int config_header_add(struct config_export *x, char *line);
 /* Replaces the headers of x by those of a list. 0; -ENOMEM; -EINVAL and error. */
 int config_headers_set(struct config_export *x, const char *text, char *error);
 void config_headers_free(struct config_export *x);

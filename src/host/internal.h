@@ -152,10 +152,6 @@ struct process *process_find(struct host *h, uint32_t pid);
  */
 struct process *process_of_record(struct host *h, uint32_t pid);
 void process_free(struct host *h, struct process *p);
-/*
- * Removes the process from the index for a new one with its pid; a later host_collect() frees it.
- */
-void process_retire(struct host *h, struct process *p);
 void process_set_maps(struct process *p, struct mapset *set);
 /* Closes its perf map and jitdump file. */
 void process_close_code(struct process *p);
@@ -195,7 +191,6 @@ void file_free_all(struct host *h);
 void file_collect(struct host *h);
 
 /* mapping.c */
-enum host_mapping_kind mapping_kind(const char *path, bool has_inode);
 /* Reads the process's maps if they are due; false: they are not, or cannot be read. */
 bool mapping_refresh(struct host *h, struct process *p);
 

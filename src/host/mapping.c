@@ -42,7 +42,7 @@ static bool starts_with(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-enum host_mapping_kind mapping_kind(const char *path, bool has_inode)
+static enum host_mapping_kind kind_of(const char *path, bool has_inode)
 {
 	/* Files that the kernel makes for anonymous memory. */
 	static const char *const anonymous[] = {"//anon", "/dev/zero", "/SYSV", "/anon_hugepage",
@@ -80,7 +80,7 @@ static void add_read(struct host *h, struct mapset *set, const struct host_maps_
 	struct host_file_key key = {l->major, l->minor, l->inode, 0};
 	struct host_mapping m = {.start = l->start, .end = l->end, .file_offset = l->file_offset};
 
-	m.kind = mapping_kind(l->path, l->inode != 0);
+	m.kind = kind_of(l->path, l->inode != 0);
 	add_mapping(h, set, &m, &key, l->path);
 }
 
@@ -237,7 +237,7 @@ static int add_queried(struct host *h, struct process *p, const struct host_maps
 	if (m && m->start == l->start && m->end == l->end && m->file_offset == l->file_offset &&
 	    (m->file ? m->file->key.inode == l->inode && m->file->key.major == l->major &&
 			       m->file->key.minor == l->minor
-		     : mapping_kind(l->path, l->inode != 0) == m->kind))
+		     : kind_of(l->path, l->inode != 0) == m->kind))
 		return 0;
 	set = p->set ? mapset_own(h, p->set) : mapset_new(h->limits.max_mappings);
 	process_set_maps(p, set);
@@ -365,7 +365,7 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 	}
 	if (path[0] == '/' && n >= sizeof(deleted) && !strcmp(path + n - strlen(deleted), deleted))
 		path = cut = strndup(path, n - strlen(deleted));
-	m.kind = path ? mapping_kind(path, !key || key->inode != 0) : HOST_MAPPING_ANON;
+	m.kind = path ? kind_of(path, !key || key->inode != 0) : HOST_MAPPING_ANON;
 	add_mapping(h, set, &m, key, path);
 	process_set_maps(p, set);
 	p->last_hit = UINT32_MAX;

@@ -111,7 +111,10 @@ void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns)
 	h->exited = p;
 }
 
-void process_retire(struct host *h, struct process *p)
+/*
+ * Removes the process from the index for a new one with its pid; a later host_collect() frees it.
+ */
+static void retire(struct host *h, struct process *p)
 {
 	(void)hash_index_remove(&h->process_index, hash_u64(p->pub.pid), p->row);
 	process_mark_exited(h, p, h->time_ns);
@@ -161,7 +164,7 @@ void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pi
 	if (!pid || pid == UINT32_MAX)
 		return;
 	if (p)
-		process_retire(h, p);
+		retire(h, p);
 	p = process_new(h, pid);
 	if (!p)
 		return;
@@ -269,7 +272,7 @@ static struct process *recheck(struct host *h, struct process *p)
 	/* Gone: keep what we know. */
 	if (info_check_again(h, p) != INFO_OTHER)
 		return p;
-	process_retire(h, p);
+	retire(h, p);
 	return NULL;
 }
 
@@ -372,7 +375,7 @@ static void sweep_doubtful(struct host *h)
 			process_mark_exited(h, p, h->time_ns);
 			break;
 		case INFO_OTHER:
-			process_retire(h, p);
+			retire(h, p);
 			break;
 		}
 	}

@@ -129,7 +129,8 @@ uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, siz
 	return id ? perf_data_find_id(d, id) : type == PERF_RECORD_SAMPLE ? UINT32_MAX : 0;
 }
 
-bool perf_data_is_read(const struct perf_event_attr *a)
+/* Is this an event that only counts, and is read at the samples of another? */
+static bool is_read(const struct perf_event_attr *a)
 {
 	return a->sample_type & PERF_SAMPLE_READ && !a->sample_period &&
 	       (a->read_format & GROUP_READ) == GROUP_READ;
@@ -156,7 +157,7 @@ static void describe(struct perf_data *d)
 	e->regs_mask = a->attr.sample_type & PERF_SAMPLE_REGS_USER ? a->attr.sample_regs_user : 0;
 	e->stacks = e->regs_mask && a->attr.sample_type & PERF_SAMPLE_STACK_USER;
 	e->callchains = (a->attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
-	d->by_read = perf_data_is_read(&a->attr);
+	d->by_read = is_read(&a->attr);
 	if (d->by_read) {
 		e->weighted = true;
 		e->period_events = 1;

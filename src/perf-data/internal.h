@@ -114,8 +114,6 @@ int perf_data_add_attr(struct perf_data *d, const uint8_t *attr, size_t n, const
 		       uint64_t n_ids);
 /* Chooses the event, after the last attribute. 0, -EBADMSG or -EOPNOTSUPP with error. */
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error);
-/* Is this an event that only counts, and is read at the samples of another? */
-bool perf_data_is_read(const struct perf_event_attr *a);
 /* The event with that id; UINT32_MAX: none. */
 uint32_t perf_data_find_id(const struct perf_data *d, uint64_t id);
 /* The event with the layout of a record; UINT32_MAX: unknown. */

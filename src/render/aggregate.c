@@ -15,7 +15,7 @@ static double count_of(const struct profile *p, const struct profile_sample *s)
 	return s->value < 0 ? 0 : p->types[0].weighted ? s->n : (double)s->value;
 }
 
-struct sampling profile_sampling(const struct profile *p)
+static struct sampling find_sampling(const struct profile *p)
 {
 	const struct profile_type *t = &p->types[0];
 	struct sampling how = {.known = true};
@@ -40,8 +40,9 @@ struct sampling profile_sampling(const struct profile *p)
 	return how;
 }
 
-double sampling_squares(const struct sampling *how, const struct profile *p,
-			const struct profile_sample *s)
+/* The sum of the squares of the values within a sample of the profile. */
+static double squares_within(const struct sampling *how, const struct profile *p,
+			     const struct profile_sample *s)
 {
 	double value = (double)s->value;
 
@@ -53,7 +54,7 @@ double sampling_squares(const struct sampling *how, const struct profile *p,
 static int add(struct aggregate *a, struct hash_index *ix, const struct profile *p,
 	       const struct profile_sample *s, uint32_t *ret_row)
 {
-	double squares = sampling_squares(&a->sampling, p, s);
+	double squares = squares_within(&a->sampling, p, s);
 	uint64_t hash = hash_u64((uint64_t)s->thread << 32 | s->stack);
 	uint32_t slot = hash_index_first(ix, hash), row;
 	struct aggregate_row *r;
@@ -82,7 +83,7 @@ int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_
 	struct hash_index ix = HASH_INDEX_INIT;
 	int r = 0;
 
-	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX), .sampling = profile_sampling(p)};
+	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX), .sampling = find_sampling(p)};
 	for (uint32_t i = 0; i < p->types[0].samples.n && r == 0; i++) {
 		uint32_t row = 0;
 

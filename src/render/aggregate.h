@@ -24,10 +24,6 @@ struct sampling {
 	double n_samples;
 	double spread; /* variance of the value of a sample */
 };
-struct sampling profile_sampling(const struct profile *p);
-/* The sum of the squares of the values within a sample of the profile. */
-double sampling_squares(const struct sampling *how, const struct profile *p,
-			const struct profile_sample *s);
 
 struct aggregate {
 	ARRAY(struct aggregate_row) rows; /* in the order of their first sample */

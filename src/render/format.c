@@ -35,7 +35,8 @@ const struct format formats[] = {
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 
-const struct format *format_of_path(const char *path)
+/* The format of a path's suffix; NULL: unknown. */
+static const struct format *find_by_path(const char *path)
 {
 	size_t n = strlen(path);
 
@@ -85,15 +86,28 @@ const struct format *format_of_name(const char *name)
 	return NULL;
 }
 
+/* ".html, .folded, .pb.gz"; diff: only formats for a difference. */
+static void list_suffixes(char *buf, unsigned long size, bool diff)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < n_formats && at < size; i++) {
+		if (!diff || formats[i].render_diff)
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", at > 0 ? ", " : "",
+					       formats[i].suffix);
+	}
+}
+
 const struct format *format_choose(const char *path, const struct format *named, bool diff,
 				   char *error)
 {
-	const struct format *f = named ? named : format_of_path(path);
+	const struct format *f = named ? named : find_by_path(path);
 	char suffixes[256];
 
 	if (f && (!diff || f->render_diff))
 		return f;
-	(void)format_suffixes(suffixes, sizeof(suffixes), diff);
+	list_suffixes(suffixes, sizeof(suffixes), diff);
 	if (f)
 		(void)snprintf(error, FORMAT_ERROR_MAX,
 			       "that format cannot hold differences; these can: %s", suffixes);
@@ -115,19 +129,6 @@ const char *format_name(unsigned int i, bool diff)
 			return f->name;
 	}
 	return NULL;
-}
-
-const char *format_suffixes(char *buf, unsigned long size, bool diff)
-{
-	size_t at = 0;
-
-	buf[0] = '\0';
-	for (unsigned int i = 0; i < n_formats && at < size; i++) {
-		if (!diff || formats[i].render_diff)
-			at += (size_t)snprintf(buf + at, size - at, "%s%s", at > 0 ? ", " : "",
-					       formats[i].suffix);
-	}
-	return buf;
 }
 
 const char *format_names(char *buf, unsigned long size)

@@ -28,8 +28,6 @@ struct format {
 extern const struct format formats[];
 extern const unsigned int n_formats;
 
-/* The format of a path's suffix; NULL: unknown. */
-const struct format *format_of_path(const char *path);
 /* The format with that name; NULL: unknown. */
 const struct format *format_of_name(const char *name);
 /*
@@ -48,8 +46,6 @@ int format_check_values(const struct format *f, const char *path, const struct p
 bool format_is_standard_output(const char *path);
 /* The i-th name, each once; NULL: no more. diff: only formats for a difference. */
 const char *format_name(unsigned int i, bool diff);
-/* ".html, .folded, .pb.gz": for messages; diff: only formats for a difference. Returns buf. */
-const char *format_suffixes(char *buf, unsigned long size, bool diff);
 /* "html, folded, pprof": for messages. Returns buf. */
 const char *format_names(char *buf, unsigned long size);
 /* The same for formats with samples of several events. */
