@@ -10,7 +10,7 @@
 #include "symbolize/probe-place.h"
 #include "util/go-module.h"
 
-#define MAX_GO_BYTES	   (UINT64_C(512) << 20)
+#define MAX_GO_BYTES	   (UINT64_C(64) << 20)
 #define MAX_INFO_BYTES	   (UINT64_C(1) << 20)
 #define INFO_VERSION	   32 /* offset of the version's length, from 1.18 on */
 #define THREAD_FIRST_MINOR 23
@@ -137,11 +137,9 @@ static int find_in_go(int fd, struct alloc_places *ret)
 static bool find_one(int fd, const char *const *names, uint64_t *ret)
 {
 	struct probe_place places[PROBE_PLACES_MAX];
-	char error[256];
 
 	for (; *names; names++) {
-		if (probe_find_places(fd, *names, false, NULL, NULL, places, error,
-				      sizeof(error)) == 1) {
+		if (probe_find_places(fd, *names, false, NULL, NULL, places, NULL, 0) == 1) {
 			*ret = places[0].offset;
 			return true;
 		}

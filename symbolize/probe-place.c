@@ -23,8 +23,10 @@
 
 #define MAX_TABLE_BYTES (UINT64_C(512) << 20)
 #define MAX_MINI_BYTES	(UINT64_C(256) << 20)
-#define MAX_NAMES	(1u << 16) /* searched for a similar name */
-#define MAX_FOUND	8	   /* places of a name in a message */
+#define QUIET_BYTES	(UINT64_C(64) << 20) /* of a table that nobody has asked for */
+#define QUIET_SUFFIX	64		     /* of a name: "@@VERSION" */
+#define MAX_NAMES	(1u << 16)	     /* searched for a similar name */
+#define MAX_FOUND	8		     /* places of a name in a message */
 #define MAX_WHAT	4096
 #define NOTE_STAPSDT	3
 
@@ -39,8 +41,10 @@ struct found {
 struct place_search {
 	const struct elf_image *image; /* the file itself */
 	const char *name;
-	uint64_t offset; /* from the start of the function */
-	bool mangled;	 /* names are compared as they are linked */
+	uint64_t max_bytes; /* of a table */
+	size_t max_name;    /* longer names are others */
+	uint64_t offset;    /* from the start of the function */
+	bool mangled;	    /* names are compared as they are linked */
 	struct found found[MAX_FOUND];
 	uint32_t n_found, n_more;
 	bool has_data;	   /* something else is called so */
@@ -130,8 +134,8 @@ static bool is_hidden(const struct elf_bytes *versions, size_t i)
 	return v & 0x8000;
 }
 
-static int open_table(const struct elf_image *im, uint32_t type, struct elf_bytes *symbols,
-		      struct elf_bytes *names)
+static int open_table(const struct elf_image *im, uint32_t type, uint64_t max_bytes,
+		      struct elf_bytes *symbols, struct elf_bytes *names)
 {
 	const struct elf_section *s = elf_image_find_type(im, type), *strings;
 	struct elf_section dynamic[2];
@@ -146,13 +150,13 @@ static int open_table(const struct elf_image *im, uint32_t type, struct elf_byte
 	} else {
 		return -ENOENT;
 	}
-	r = elf_image_bytes(im, s, MAX_TABLE_BYTES, symbols);
+	r = elf_image_bytes(im, s, max_bytes, symbols);
 	if (r == 0 && symbols->compressed)
-		r = elf_bytes_inflate(symbols, im->is64, MAX_TABLE_BYTES);
+		r = elf_bytes_inflate(symbols, im->is64, max_bytes);
 	if (r == 0)
-		r = elf_image_bytes(im, strings, MAX_TABLE_BYTES, names);
+		r = elf_image_bytes(im, strings, max_bytes, names);
 	if (r == 0 && names->compressed)
-		r = elf_bytes_inflate(names, im->is64, MAX_TABLE_BYTES);
+		r = elf_bytes_inflate(names, im->is64, max_bytes);
 	return r;
 }
 
@@ -161,15 +165,18 @@ static bool search_table(struct place_search *s, const struct elf_image *im, uin
 {
 	struct elf_bytes symbols = {0}, names = {0}, versions = {0};
 	size_t size = im->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	int r = open_table(im, type, &symbols, &names);
+	int r = open_table(im, type, s->max_bytes, &symbols, &names);
 
 	if (r == 0 && type == SHT_DYNSYM)
 		read_versions(im, &versions);
 	for (size_t i = 1; r == 0 && i < symbols.n / size; i++) {
 		Elf64_Sym symbol = elf_symbol(symbols.data + i * size, im->is64);
 		const char *name = (const char *)names.data + symbol.st_name;
+		size_t left = symbol.st_name < names.n ? names.n - symbol.st_name : 0;
 
-		if (symbol.st_name < names.n && memchr(name, 0, names.n - symbol.st_name))
+		if (left > s->max_name)
+			left = s->max_name;
+		if (left && memchr(name, 0, left))
 			look_at(s, &symbol, name, is_hidden(&versions, i));
 	}
 	elf_bytes_release(&symbols);
@@ -185,9 +192,11 @@ static void search_mini(struct place_search *s, const struct elf_image *im)
 	struct elf_image inside = ELF_IMAGE_INIT;
 	struct elf_bytes b = {0};
 
-	if (!section || elf_image_bytes(im, section, MAX_MINI_BYTES, &b) < 0)
+	uint64_t max_bytes = s->max_bytes < MAX_MINI_BYTES ? s->max_bytes : MAX_MINI_BYTES;
+
+	if (!section || elf_image_bytes(im, section, max_bytes, &b) < 0)
 		return;
-	if (elf_bytes_unxz(&b, MAX_MINI_BYTES) == 0 &&
+	if (elf_bytes_unxz(&b, max_bytes) == 0 &&
 	    elf_image_open_memory(&inside, b.data, b.n) == 0) {
 		(void)search_table(s, &inside, SHT_SYMTAB);
 		elf_image_close(&inside);
@@ -347,7 +356,9 @@ static int find_function(const struct elf_image *im, const char *what,
 		return -EINVAL;
 	}
 	s.name = name;
-	s.names.max = MAX_NAMES;
+	s.max_bytes = error ? MAX_TABLE_BYTES : QUIET_BYTES;
+	s.max_name = error ? SIZE_MAX : strlen(name) + QUIET_SUFFIX;
+	s.names.max = error ? MAX_NAMES : 0;
 	/* Demangling all names is slow, and C has no such names. */
 	s.mangled = true;
 	search_all(&s, open_debug, ctx);

@@ -24,7 +24,8 @@ struct probe_place {
  * The places of a probe in the file fd, which stays the caller's. what: "FUNCTION" (as linked, or
  * demangled, with or without the parameters), "FUNCTION+OFFSET", "0xADDRESS" (as nm prints it), or
  * with marker "PROVIDER:NAME". How many, of which a function has one; -errno: error says what is
- * wrong and what to do. open_debug may be NULL.
+ * wrong and what to do. open_debug may be NULL. error NULL: nobody has asked for this file, so
+ * nothing is explained, and what would take long is left out.
  */
 int probe_find_places(int fd, const char *what, bool marker, symbol_open_debug_fn open_debug,
 		      void *ctx, struct probe_place ret[PROBE_PLACES_MAX], char *error,

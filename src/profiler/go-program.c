@@ -12,7 +12,7 @@
 #include "symbolize/elf-image.h"
 #include "util/go-module.h"
 
-enum { MAX_TABLE = 256 << 20, MAX_INFO = 1 << 20, INFO_HEAD = 32, INFO_FLAGS = 15, INLINE = 2 };
+enum { MAX_TABLE = 64 << 20, MAX_INFO = 1 << 20, INFO_HEAD = 32, INFO_FLAGS = 15, INLINE = 2 };
 
 static uint32_t read_version(const uint8_t *info, size_t n)
 {
