@@ -54,6 +54,7 @@ SYSTEM_TESTS="
 	bombs         240  beside  300
 	outage        300  beside
 	debuginfod     90  beside
+	looks          90  beside
 	attributes    120  beside
 	spans         180  beside
 	goroutines    180  beside

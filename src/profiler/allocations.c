@@ -444,7 +444,7 @@ static void look_at_mapping(struct allocations *l, struct host_mapping *m)
 						   &m->file->key, m->file->path);
 		return;
 	}
-	places = allocator_is_likely(m->file->path) ? allocator_find(l->a, m) : NULL;
+	places = allocator_is_likely(m->file->path) ? allocator_look(l->a, m) : NULL;
 	if (places && is_to_be_asked(l, &m->file->key))
 		(void)outside_allocator(&l->a->outside, pid, m, places);
 }

@@ -159,3 +159,17 @@ const struct alloc_places *allocator_find(struct attribution *a, struct host_map
 		*s->allocator = found;
 	return s->allocator;
 }
+
+const struct alloc_places *allocator_look(struct attribution *a, struct host_mapping *m)
+{
+	const struct file_state *s = attribution_open_file(a, m);
+	const struct alloc_places *found;
+
+	if (!s || s->allocator_tried)
+		return s ? s->allocator : NULL;
+	if (!attribution_begin_look(a))
+		return NULL;
+	found = allocator_find(a, m);
+	attribution_end_look(a);
+	return found;
+}

@@ -39,3 +39,5 @@ bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_
 bool allocator_is_likely(const char *path);
 /* Reads the file of a mapping of a->process at first sight. NULL: it has none. */
 const struct alloc_places *allocator_find(struct attribution *a, struct host_mapping *m);
+/* The same, but later if looks have had their share of the time: NULL until then. */
+const struct alloc_places *allocator_look(struct attribution *a, struct host_mapping *m);

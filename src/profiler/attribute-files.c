@@ -5,7 +5,20 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "symbolize/symbolize.h"
+#include "util/clock.h"
 #include "util/file-identity.h"
+
+/* A capture wants to know all programs, and its user waits for that. */
+bool attribution_begin_look(struct attribution *a)
+{
+	return a->setup->capture || time_share_begin(&a->look_share, clock_monotonic_ns());
+}
+
+void attribution_end_look(struct attribution *a)
+{
+	if (!a->setup->capture)
+		time_share_end(&a->look_share, clock_monotonic_ns());
+}
 
 struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n)
 {

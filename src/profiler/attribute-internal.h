@@ -22,6 +22,7 @@
 #include "unwind/unwind.h"
 #include "util/array.h"
 #include "util/log.h"
+#include "util/time-share.h"
 
 #define MAX_SET_ASIDE 256
 
@@ -125,6 +126,8 @@ struct attribution {
 	uint64_t time_ns, trimmed_ns;
 	/* What the symbolizer needs for this window. */
 	ARRAY(struct handover_item) items;
+	/* For what is looked for in programs and their memory, beside the walk. */
+	struct time_share look_share;
 	/* Files that are not for the symbolizer any more: a ring, the oldest goes first. */
 	struct file_identity set_aside[MAX_SET_ASIDE];
 	uint32_t n_set_aside;
@@ -169,3 +172,10 @@ uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p);
 /* The row of a process, as of its last sample. */
 uint32_t attribution_process_row(struct attribution *a, struct host_process *p);
+
+/*
+ * Around a look at what a program is, which its owner may have made expensive: the rings wait for
+ * it. false: looks have had their share of the time, so this one has to wait.
+ */
+bool attribution_begin_look(struct attribution *a);
+void attribution_end_look(struct attribution *a);

@@ -28,6 +28,8 @@
 /* File pages are given back this often: a search for new code brings some ten of them back. */
 #define TRIM_NS		(60 * NSEC_PER_SEC)
 #define REFUSED_SECONDS 600
+#define LOOK_PERCENT	5
+#define LOOK_SAVE_NS	(1 * NSEC_PER_SEC)
 /* Samples that wait for frames: 20 frames each, and of all CPUs of a large host in a drain. */
 #define MAX_PENDING	  4096
 #define MAX_PENDING_BYTES (UINT64_C(1) << 20)
@@ -109,6 +111,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->events[0].options.regs_mask;
 	a->items.max = 1u << 20;
+	a->look_share = (struct time_share){
+		.percent = LOOK_PERCENT, .save_ns = LOOK_SAVE_NS, .only_cpu = true};
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->page_bytes = getauxval(AT_PAGESZ);
 	a->frame_pointers = features->frame_pointers;

@@ -39,12 +39,13 @@ static uint32_t version_of(struct attribution *a, struct host_process *p, struct
 	if (file->go_known)
 		return file->go_version;
 	fd = host_file_open(a->host, p, m);
-	if (fd < 0)
+	if (fd < 0 || !attribution_begin_look(a))
 		return 0;
 	file->go_known = true;
 	unwinder_tell_reading(a->unwinder, file, true);
 	file->go_version = go_program_labels(fd);
 	unwinder_tell_reading(a->unwinder, file, false);
+	attribution_end_look(a);
 	return file->go_version;
 }
 

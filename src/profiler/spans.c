@@ -25,6 +25,7 @@
 #define MAX_BYTES	 (UINT64_C(4) << 20)
 #define MAX_LINES	 65536 /* of maps */
 #define MAX_MAPS_BYTES	 (8 << 20)
+#define LOOK_NS		 (50 * NSEC_PER_MSEC) /* CPU time for the files of a process */
 #define FIRST_DELAY_NS	 (500 * NSEC_PER_MSEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
 
@@ -146,11 +147,14 @@ static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 	ssize_t n;
+	uint64_t end_ns = clock_get_ns(CLOCK_THREAD_CPUTIME_ID) + LOOK_NS;
 
 	for (uint32_t i = 0; i < MAX_LINES && (n = getline(&text, &size, maps)) > 1; i++) {
 		struct host_maps_line line;
 		struct host_mapping *m;
 
+		if (clock_get_ns(CLOCK_THREAD_CPUTIME_ID) >= end_ns)
+			break;
 		if (!host_parse_maps_line(text, (size_t)n - 1, &line))
 			continue;
 		m = code_of(l->a, p, &line);
@@ -188,14 +192,17 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	struct sample_span *span = s->span;
 	struct thread_variable variable;
 	struct host_file_key key;
+	bool found;
 
-	if (a->time_ns < span->next_ns)
+	if (a->time_ns < span->next_ns || !attribution_begin_look(a))
 		return;
 	span->delay_ns = span->delay_ns ? 2 * span->delay_ns : FIRST_DELAY_NS;
 	if (span->delay_ns > LONGEST_DELAY_NS)
 		span->delay_ns = LONGEST_DELAY_NS;
 	span->next_ns = a->time_ns + span->delay_ns;
-	if (!find_variable(a, p, &variable, &key))
+	found = find_variable(a, p, &variable, &key);
+	attribution_end_look(a);
+	if (!found)
 		return;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
