@@ -47,6 +47,7 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-jitdump \
 	tests/unit/test-symbolize-kallsyms \
 	tests/unit/test-symbolize-perf-map \
+	tests/unit/test-symbolize-sort \
 	tests/unit/test-alloc-place \
 	tests/unit/test-probe-place \
 	tests/unit/test-symbolize-demangle
@@ -64,6 +65,8 @@ tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwar
 tests_unit_test_symbolize_dwarf_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_go_SOURCES = tests/unit/test-symbolize-go.c
 tests_unit_test_symbolize_go_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_sort_SOURCES = tests/unit/test-symbolize-sort.c
+tests_unit_test_symbolize_sort_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c
