@@ -143,7 +143,7 @@ def check_collector():
     wanted = {"2020202020202001", "2020202020202002"}
     rows = [line.split()[:2] for line in subprocess.run([rig.perfwalk(), "list", "services"], stdout=subprocess.PIPE,
                                                         text=True, check=True).stdout.splitlines()]
-    rig.check(["-", "tlsdesc_v1_dev"] in rows, f"list services has how its threads tell their spans: {rows}")
+    rig.check(["spans", "tlsdesc_v1_dev"] in rows, f"list services has how its threads tell their spans: {rows}")
     rig.wait_for("the samples of a trace", lambda: wanted <= joined(), 60)
     rig.check(joined() <= wanted | {"2020202020202004"}, "by its trace a collector finds the samples of its spans")
     d.stop()
