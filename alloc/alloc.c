@@ -61,6 +61,7 @@ static void *(*next_memalign)(size_t align, size_t n);
 static void *(*next_valloc)(size_t n);
 
 static uint64_t mean = DEFAULT_MEAN;
+static uint64_t seed; /* the same picks in each run, for tests; 0: other ones */
 
 enum { FINDING = 1, FOUND = 2 };
 static int state;
@@ -93,23 +94,30 @@ static bool same(const char *a, const char *b, size_t n)
 	return true;
 }
 
-/* PERFWALK_ALLOC_BYTES=524288; what makes no sense is ignored. */
-static void read_mean(void)
+/* "NAME=524288", n bytes of it before the number; what makes no sense is ignored. */
+static void read_number(const char *name, size_t n, uint64_t min, uint64_t *ret)
 {
-	static const char name[] = "PERFWALK_ALLOC_BYTES=";
 	uint64_t v = 0;
 
 	for (char **e = &environ ? environ : NULL; e && *e; e++) {
-		const char *p = *e + sizeof(name) - 1;
+		const char *p = *e + n;
 
-		if (!same(*e, name, sizeof(name) - 1))
+		if (!same(*e, name, n))
 			continue;
 		for (; *p >= '0' && *p <= '9' && v < MAX_MEAN; p++)
 			v = 10 * v + (uint64_t)(*p - '0');
-		if (!*p && v >= MIN_MEAN && v <= MAX_MEAN)
-			mean = v;
+		if (!*p && v >= min && v <= MAX_MEAN)
+			*ret = v;
 		return;
 	}
+}
+
+static void read_environment(void)
+{
+	static const char bytes[] = "PERFWALK_ALLOC_BYTES=", picks[] = "PERFWALK_ALLOC_SEED=";
+
+	read_number(bytes, sizeof(bytes) - 1, MIN_MEAN, &mean);
+	read_number(picks, sizeof(picks) - 1, 1, &seed);
 }
 
 /* The next one of that name behind this library; NULL: none. */
@@ -128,7 +136,7 @@ static void find_all(void)
 	if (!__atomic_compare_exchange_n(&state, &before, FINDING, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return;
-	read_mean();
+	read_environment();
 	next_posix_memalign = (int (*)(void **, size_t, size_t))find("posix_memalign");
 	next_aligned_alloc = (void *(*)(size_t, size_t))find("aligned_alloc");
 	next_memalign = (void *(*)(size_t, size_t))find("memalign");
@@ -249,7 +257,8 @@ static __thread struct thread self __attribute__((tls_model("initial-exec")));
 /* xorshift64*; the time comes in at each draw, so a child goes on otherwise than its parent. */
 static uint64_t draw_bits(struct thread *t)
 {
-	uint64_t x = t->random ^ arch_cycles() * UINT64_C(0xd1342543de82ef95) ^ (uintptr_t)t;
+	uint64_t other = seed ? seed : arch_cycles() ^ (uintptr_t)t;
+	uint64_t x = t->random ^ other * UINT64_C(0xd1342543de82ef95);
 
 	x += !x;
 	x ^= x >> 12;
