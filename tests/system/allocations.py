@@ -13,6 +13,7 @@ import alloc_model
 import rig
 
 MEAN = 65536
+SEEDS = range(1, 11)
 
 
 def capture(*command, environment=None, status=0, options=()):
@@ -78,10 +79,15 @@ def check_told(compiler, *emulator):
     name = rig.path(f"told-{compiler}")
     subprocess.run([compiler, "-O1", "-rdynamic", "-o", name, os.path.join(rig.WORKLOADS, "told.c"), "-lm"], check=True)
     preload = library_for("gcc" if compiler == "musl-gcc" else compiler)
-    p = subprocess.run([*emulator, *(("-E", f"LD_PRELOAD={preload}", "-E", f"PERFWALK_ALLOC_BYTES={MEAN}") if emulator else ()), name],
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
-                       env=os.environ if emulator else {**os.environ, "LD_PRELOAD": preload, "PERFWALK_ALLOC_BYTES": str(MEAN)})
-    rig.check(p.returncode == 0, f"{compiler}: {p.stdout.strip()}")
+    said = set()
+    for seed in (*SEEDS, SEEDS[0]):
+        environment = {"LD_PRELOAD": preload, "PERFWALK_ALLOC_BYTES": str(MEAN), "PERFWALK_ALLOC_SEED": str(seed)}
+        options = [x for name_and_value in environment.items() for x in ("-E", "=".join(name_and_value))] if emulator else []
+        p = subprocess.run([*emulator, *options, name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                           timeout=120, env={**os.environ, **({} if emulator else environment)})
+        rig.check(p.returncode == 0, f"{compiler}, seed {seed}: {p.stdout.strip()}")
+        said.add(p.stdout)
+    rig.check(len(said) == len(SEEDS), f"{compiler}: other blocks with each seed, and the same with the same one")
 
 
 def check_errors(summary, text):
