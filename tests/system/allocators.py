@@ -2,7 +2,9 @@
 # Rooms: src/profiler src/broker src/sample src/cmd symbolize
 """--alloc of programs that allocate by themselves, without a flag and without an agent: a Go program's blocks are
 those of its own profile, byte for byte, and a Java VM's those of JFR's events in the same run. Both also against
-what the workloads allocate. Needs root."""
+what the workloads allocate; and in one daemon, beside a program that preloads the library. `JAVA="PATH..."` names
+other programs than the host's java. Needs root."""
+import itertools
 import json
 import math
 import os
@@ -10,13 +12,18 @@ import re
 import shutil
 import subprocess
 
+import alloc_model
+import otlp
 import rig
 from sink import Sink
 
 RATE = 512 << 10
+MEAN = 65536
 KINDS = ("alloc_space", "alloc_objects", "inuse_space", "inuse_objects")
 GO = {"main.allocateSmall": (128, 400000, 400000), "main.allocateFreed": (8192, 10000, 0),
       "main.allocateLarge": (1 << 20, 64, 64), "main.allocateDeep": (1 << 19, 3000, None)}
+FUNCTION = re.compile(r"(main\.)?allocate\w+")
+NUMBERS = itertools.count()
 JAVA = {"allocateSmall": 136 * 1000000, "allocateMedium": 4016 * 30000, "allocateLarge": 3000016 * 40}
 
 
@@ -72,9 +79,14 @@ class Program:
         self.process.communicate("\n", timeout=rig.PATIENCE)
 
 
-def compare_go(name, said, what):
+def compare_go(name, said, what, rate=None):
     found = sums(name, r"main\.allocate\w+")
     own = {m[1]: dict(zip(KINDS, map(int, m.groups()[1:]))) for m in re.finditer(r"^(main\.\w+) (\d+) (\d+) (\d+) (\d+)$", said, re.M)}
+    if rate == 0:
+        # Of each CPU the runtime had drawn the next one already.
+        few = {path: v for path, (v, n) in found["alloc_space"].items() if n <= 2 * os.cpu_count()}
+        rig.check({path: v["alloc_space"] for path, v in own.items()} == few, f"{what}: next to nothing is picked: {few}, own {own}")
+        return
     rig.check(set(own) == set(GO), f"{what}: its own profile has {sorted(own)}")
     worst = 0, ""
     for path, (size, n, in_use) in GO.items():
@@ -88,7 +100,7 @@ def compare_go(name, said, what):
             if kind.startswith("inuse") and in_use is None:
                 continue
             rig.check(abs(got - expected) <= slack, f"{what}: {kind} of {path} is {got}, by Go's own profile {expected}")
-            if not kind_is_space(kind):
+            if rate or not kind_is_space(kind):
                 continue  # a small block of the runtime's own stands for thousands
             blocks = n if kind.startswith("alloc") else in_use
             sd = size * math.sqrt(blocks * (1 - picked) / picked)
@@ -124,6 +136,13 @@ def check_go():
         rig.check(re.search(r"^  lost +0 ", str(summary.out), re.M), f"{what}: nothing was lost")
         compare_go(name, p.said, what)
         p.end()
+    for rate, less in ((1, 400), (4096, 10), (RATE, 10), (0, 10)):
+        what, name = f"a rate of {rate}", rig.path("rate.perf.txt")
+        p = Program(program, f"rate={rate}", f"less={less}")
+        summary = rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
+        rig.check(re.search(r"^  lost +0 ", str(summary.out), re.M), f"{what}: nothing was lost")
+        compare_go(name, p.said, what, rate)
+        p.end()
     # One that starts later gets its probe when it has been mapped.
     name = rig.path("command.perf.txt")
     r = rig.start([rig.perfwalk(), "record", "--alloc", "-o", name, "--", program], stdin=subprocess.PIPE,
@@ -139,41 +158,6 @@ def check_go():
     compare_go(name, out, "a command")
 
 
-CONFIG = """[profiler]
-reporter_interval = 1s
-ring_size = 4M
-[alloc]
-enabled = yes
-budget = 100000
-[filter]
-include_comm = heap-go
-[export:sink]
-endpoint = {}
-"""
-
-
-def check_daemon():
-    program = rig.path("heap-go")
-    p = Program(program, "busy")
-    with Sink() as sink:
-        d = rig.Daemon(CONFIG.format(sink.endpoint))
-        d.wait_up()
-        if not rig.wait_for("a probe in a program that runs", lambda: is_probed(p.process.pid, program) or "[alloc]" in d.log(), 60):
-            rig.skip("this daemon may not set probes")
-        p.go()
-        own = int(re.search(r"^main\.allocateLarge (\d+)", p.said, re.M)[1])
-
-        def told():
-            return sum(sum(s.values) for view in sink.views() for profile in
-                       (q for r in view.message.resource_profiles for s in r.scope_profiles for q in s.profiles)
-                       if view.strings[profile.sample_type.type_strindex] == "alloc_space"
-                       for s in profile.samples if "main.allocateLarge" in view.frames(s.stack_index))
-        rig.wait_for("windows with all of it", lambda: told() >= own - 100, 60)
-        rig.check(told() <= own + 100, f"the daemon tells {told()} bytes of main.allocateLarge, Go's own profile {own}")
-        p.end()
-        d.stop()
-
-
 # ---- Java ----
 
 EVENTS = """<?xml version="1.0" encoding="UTF-8"?>
@@ -184,8 +168,9 @@ EVENTS = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def jfr_sums(jfr, recording):
+def jfr_sums(recording):
     """{method: bytes}, as JFR's events say: of a thread's new buffer, all of it."""
+    jfr = os.path.join(os.path.dirname(os.path.realpath(shutil.which("java"))), "jfr")
     names = "jdk.ObjectAllocationInNewTLAB,jdk.ObjectAllocationOutsideTLAB"
     text = subprocess.run([jfr, "print", "--json", "--events", names, "--stack-depth", "8", recording], capture_output=True,
                           text=True, check=True).stdout
@@ -199,23 +184,123 @@ def jfr_sums(jfr, recording):
     return found
 
 
-def check_java():
-    home = os.path.dirname(os.path.realpath(shutil.which("java")))
-    classes, recording = rig.path("classes"), rig.path("heap.jfr")
-    subprocess.run(["javac", "--release", "11", "-d", classes, os.path.join(rig.WORKLOADS, "Heap.java")], check=True)
+class Vm(Program):
+    """The workload in a Java VM, which records its own events."""
+    def __init__(self, java, *arguments):
+        self.java, self.recording = java, rig.path(f"{next(NUMBERS)}.jfr")
+        super().__init__(java, "-XX:+UseSerialGC", "-Xmx256m",
+                         f"-XX:StartFlightRecording:filename={self.recording},settings={rig.path('events.jfc')}",
+                         "-cp", rig.path("classes"), "Heap", *arguments)
+
+    def compare(self, found, what):
+        """found: {method: bytes}"""
+        self.process.communicate(timeout=rig.PATIENCE)
+        own = jfr_sums(self.recording)
+        buffers = 4 << 20  # the last one of a method may be used by the next
+        for method, truth in JAVA.items():
+            got = found.get(method, 0)
+            rig.check(got == own.get(method, 0), f"{what}: alloc_space of {method} is {got}, by JFR's events {own.get(method, 0)}")
+            rig.check(abs(got - truth) <= buffers + 0.01 * truth, f"and {truth} by the program")
+
+
+def javas():
+    return os.environ.get("JAVA", shutil.which("java")).split()
+
+
+def build_java():
+    subprocess.run(["javac", "--release", "11", "-d", rig.path("classes"), os.path.join(rig.WORKLOADS, "Heap.java")], check=True)
     rig.write("events.jfc", EVENTS)
-    p = Program("java", "-XX:+UseSerialGC", "-Xmx256m", "-Xlog:jfr+startup=off",
-                f"-XX:StartFlightRecording:filename={recording},settings={rig.path('events.jfc')}", "-cp", classes, "Heap")
-    name = rig.path("java.perf.txt")
-    rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
-    p.process.communicate(timeout=rig.PATIENCE)
-    own = jfr_sums(os.path.join(home, "jfr"), recording)
-    found = sums(name, r"allocate\w+")["alloc_space"]
-    buffers = 4 << 20  # the last one of a method may be used by the next
-    for method, truth in JAVA.items():
-        got = found.get(method, [0])[0]
-        rig.check(got == own.get(method, 0), f"alloc_space of {method} is {got}, by JFR's events {own.get(method, 0)}")
-        rig.check(abs(got - truth) <= buffers + 0.01 * truth, f"and {truth} by the program")
+
+
+def check_java():
+    for java in javas():
+        p, name = Vm(java), rig.path("java.perf.txt")
+        rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
+        found = sums(name, r"allocate\w+")
+        p.compare({method: v for method, (v, _) in found["alloc_space"].items()}, java)
+        rig.check(not found["inuse_space"], f"{java}: nothing is said to be in use: {found['inuse_space']}")
+
+
+# ---- The daemon ----
+
+CONFIG = """[profiler]
+reporter_interval = 1s
+ring_size = 4M
+[alloc]
+enabled = yes
+budget = 100000
+[filter]
+include_comm = heap-go, heap-c, java
+[export:sink]
+endpoint = {}
+"""
+
+
+def told(sink):
+    """{type: {pid: {function of the workload: sum}}} of all windows."""
+    found, seen = {kind: {} for kind in KINDS}, set()
+    for view in sink.views():
+        for r in view.message.resource_profiles:
+            pid = otlp.attributes(r.resource, view.strings).get("process.pid")
+            for profile in (p for s in r.scope_profiles for p in s.profiles):
+                kind = view.strings[profile.sample_type.type_strindex]
+                if kind not in KINDS or profile.profile_id in seen:
+                    continue  # seen: sent again, as the first answer came too late
+                seen.add(profile.profile_id)
+                sums = found[kind].setdefault(pid, {})
+                for s in profile.samples:
+                    m = next((m for m in map(FUNCTION.search, reversed(view.frames(s.stack_index))) if m), None)
+                    sums[m and m[0]] = sums.get(m and m[0], 0) + sum(s.values)
+    return found
+
+
+def start_heap(program):
+    """The workload that preloads the library, and what it says of itself."""
+    p = rig.start([program, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                  env={**os.environ, "LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
+    text = ""
+    while "allocate_grown" not in text:
+        text += p.stdout.readline()
+    return p, alloc_model.truth(text)
+
+
+def is_refused(d):
+    return "[alloc]" in d.log()
+
+
+def check_daemon():
+    """All of them at the same time."""
+    go, directory = rig.path("heap-go"), rig.build_workloads("heap")
+    os.rename(os.path.join(directory, "heap"), os.path.join(directory, "heap-c"))
+    program, vms = Program(go, "busy"), [Vm(java, "busy") for java in javas()]
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(sink.endpoint))
+        d.wait_up()
+        rig.wait_for("a probe in a program that runs", lambda: is_probed(program.process.pid, go) or is_refused(d), 60)
+        if is_refused(d):
+            rig.skip("this daemon may not set probes")
+        rig.wait_for("probes in all VMs", lambda: d.log().count("the allocator of a Java VM is sampled") == len(vms), 60)
+        heap, truth = start_heap(os.path.join(directory, "heap-c"))
+        for p in (program, *vms):
+            p.go()
+        own = int(re.search(r"^main\.allocateLarge (\d+)", program.said, re.M)[1])
+        of_go = program.process.pid
+
+        def go_told():
+            return told(sink)["alloc_space"].get(of_go, {}).get("main.allocateLarge", 0)
+        rig.wait_for("windows with all of it", lambda: go_told() >= own - 100, 60)
+        rig.check(go_told() <= own + 100, f"the daemon tells {go_told()} bytes of main.allocateLarge, Go's own profile {own}")
+        rig.check(subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "flush"], check=False).returncode == 0, "flush")
+        rig.wait_for("the last window", lambda: all(v.process.pid in told(sink)["alloc_space"] for v in vms), 60)
+        found = told(sink)
+        in_c = {kind: found[kind].get(heap.pid, {}) for kind in KINDS}
+        alloc_model.compare(in_c, truth, 1, "a program with the library", MEAN, ("alloc_space",), 1)
+        for vm in vms:
+            vm.compare(found["alloc_space"].get(vm.process.pid, {}), f"the daemon: {vm.java}")
+            rig.check(not found["inuse_space"].get(vm.process.pid), "of which nothing is said to be in use")
+        for p in (program.process, heap):
+            p.communicate("\n", timeout=rig.PATIENCE)
+        d.stop()
 
 
 def main():
@@ -227,8 +312,9 @@ def main():
         rig.skip("--alloc is for x86_64 so far")
     rig.need_programs("go", "java", "javac")
     check_go()
-    check_daemon()
+    build_java()
     check_java()
+    check_daemon()
 
 
 rig.run(main)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Allocates in three places, once a line comes in; says what, and waits for another. */
+/**
+ * Allocates in three places, once a line comes in; says what, and waits for another. With an argument it uses the CPU
+ * while it waits for the first one.
+ */
 public class Heap {
     static Object sink;
 
@@ -20,6 +23,8 @@ public class Heap {
 
     public static void main(String[] args) throws Exception {
         System.out.println("ready");
+        while (args.length > 0 && System.in.available() == 0)
+            ;
         while (System.in.read() != '\n')
             ;
         allocateSmall(1_000_000);

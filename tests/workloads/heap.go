@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocates in four places, once a line comes in; says what, and what its own profile says of it. Then waits for
-// another. With an argument it uses the CPU while it waits for the first one.
+// another. Arguments: "busy", to use the CPU while it waits for the first one; "rate=N", what it sets its own rate to
+// then; "less=N", to allocate so many times less.
 package main
 
 import (
@@ -93,8 +94,14 @@ func profile() map[string]*sums {
 }
 
 func main() {
+	rate, less, busy := -1, 1, false
+	for _, argument := range os.Args[1:] {
+		fmt.Sscanf(argument, "rate=%d", &rate)
+		fmt.Sscanf(argument, "less=%d", &less)
+		busy = busy || argument == "busy"
+	}
 	input := bufio.NewReader(os.Stdin)
-	small, large := make([][]byte, 400000), make([][]byte, 64)
+	small, large := make([][]byte, 400000/less), make([][]byte, 64)
 	fmt.Println("ready")
 	var came atomic.Bool
 	line := make(chan bool)
@@ -103,17 +110,20 @@ func main() {
 		came.Store(true)
 		line <- true
 	}()
-	for len(os.Args) > 1 && !came.Load() {
+	for busy && !came.Load() {
 	}
 	<-line
+	if rate >= 0 {
+		runtime.MemProfileRate = rate
+	}
 	kept = small
 	allocateSmall(len(small))
-	allocateFreed(10000)
+	allocateFreed(10000 / less)
 	kept = large
 	allocateLarge(len(large))
 	kept = make([][]byte, 1)
 	for i := 0; i < 3; i++ {
-		growStacks(1000)
+		growStacks(1000 / less)
 	}
 	kept = large
 	sink = nil
