@@ -28,6 +28,27 @@
 /* Bytes of the shortest instruction, the unit of pcs in Go's tables. */
 #define ARCH_GO_QUANTUM 4
 #define ARCH_R_RELATIVE 1027 /* R_AARCH64_RELATIVE */
+#define ARCH_GO_HAS_FP	true
+#define ARCH_FP_TO_PAIR 0
+
+#elif defined(UNWIND_RISCV64)
+
+#define ARCH_ELF_MACHINE  243 /* EM_RISCV */
+#define ARCH_REG_FP	  8
+#define ARCH_REG_LR	  1
+#define ARCH_REG_SP	  UNWIND_REG_SP
+#define ARCH_REG_PC	  UNWIND_REG_PC
+#define ARCH_REG_RA	  1
+#define ARCH_N_CFI_REGS	  32
+#define ARCH_HAS_LR	  true
+#define ARCH_CODE_MASK	  UINT64_MAX
+#define ARCH_REG_UNLISTED 8
+#define ARCH_MAX_PAGE	  4096
+#define ARCH_GO_QUANTUM	  4
+#define ARCH_R_RELATIVE	  3 /* R_RISCV_RELATIVE */
+#define ARCH_GO_HAS_FP	  false
+/* The frame pointer is the CFA. */
+#define ARCH_FP_TO_PAIR	  (-16)
 
 #else /* x86_64 */
 
@@ -46,6 +67,10 @@
 #define ARCH_MAX_PAGE	  4096
 #define ARCH_GO_QUANTUM	  1
 #define ARCH_R_RELATIVE	  8 /* R_X86_64_RELATIVE */
+/* Do functions of Go save the frame pointer? */
+#define ARCH_GO_HAS_FP	  true
+/* From where the frame pointer points to { caller's fp, return address }. */
+#define ARCH_FP_TO_PAIR	  0
 
 #endif
 

@@ -17,7 +17,7 @@
  */
 #include "unwind/internal.h"
 
-/* Does fp point at { caller's fp, return address }? */
+/* Does fp point at { caller's fp, return address }, or where the processor's ABI has it? */
 static bool is_frame_record(struct rule rule, bool called)
 {
 	int ra_words = ARCH_HAS_LR ? rule.ra_words : -1;
@@ -29,7 +29,7 @@ static bool is_frame_record(struct rule rule, bool called)
 	if (ARCH_HAS_LR && ra_words == RULE_RA_BEHIND_FP)
 		ra_words = rule.fp_words + 1;
 	return rule.kind == RULE_FP && rule.fp_words != 0 && ra_words == rule.fp_words + 1 &&
-	       rule.cfa_offset + rule.fp_words * 8 == 0;
+	       rule.cfa_offset + rule.fp_words * 8 == ARCH_FP_TO_PAIR;
 }
 
 /* Finds the chain entry that is the cut frame's own address; false: chain and walk disagree. */
@@ -38,7 +38,7 @@ static bool find_cut(const struct unwind_cut *cut, const uint64_t *chain, size_t
 {
 	const uint64_t fp_bit = UNWIND_REG_BIT(ARCH_REG_FP);
 	struct stack_copy stack = cut->stack;
-	uint64_t fp = cut->first.r[ARCH_REG_FP], next, ra;
+	uint64_t fp = cut->first.r[ARCH_REG_FP], next, pair, ra;
 
 	stack.missing = NULL;
 	if (!(cut->first.valid & fp_bit) || !(cut->last.valid & fp_bit) || n_chain == 0 ||
@@ -49,8 +49,9 @@ static bool find_cut(const struct unwind_cut *cut, const uint64_t *chain, size_t
 			*ret = i;
 			return true;
 		}
-		if (i + 1 == n_chain || !stack_read(&stack, fp, &next) ||
-		    !stack_read(&stack, fp + 8, &ra) ||
+		pair = fp + (uint64_t)(int64_t)ARCH_FP_TO_PAIR;
+		if (i + 1 == n_chain || !stack_read(&stack, pair, &next) ||
+		    !stack_read(&stack, pair + 8, &ra) ||
 		    (ra & ARCH_CODE_MASK) != (chain[i + 1] & ARCH_CODE_MASK))
 			return false;
 		fp = next;

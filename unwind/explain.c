@@ -18,6 +18,10 @@ static const char *const reg_names[UNWIND_N_REGS] = {
 	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",  "x10",
 	"x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
 	"x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr",  "sp",  "pc",
+#elif defined(UNWIND_RISCV64)
+	"zero", "ra", "sp", "gp", "tp",	 "t0",	"t1", "t2", "s0", "s1", "a0",
+	"a1",	"a2", "a3", "a4", "a5",	 "a6",	"a7", "s2", "s3", "s4", "s5",
+	"s6",	"s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6", "pc",
 #else
 	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 	"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip",
@@ -484,8 +488,10 @@ static void print_step(const struct telling *t, const struct walk_step *s)
 		f = *s->full;
 		break;
 	case RULE_GUESS_FP:
-		f = widen((struct rule){
-			.kind = RULE_FP, .ra_words = -1, .fp_words = -2, .cfa_offset = 16});
+		f = widen((struct rule){.kind = RULE_FP,
+					.ra_words = -1,
+					.fp_words = -2,
+					.cfa_offset = 16 + ARCH_FP_TO_PAIR});
 		break;
 	default:
 		return;

@@ -72,6 +72,10 @@ static bool set_rule(struct rule *rule, const struct go_function *f, int32_t sp)
 		rule->ra_words = RULE_RA_BEHIND_FP;
 		rule->fp_words = (int16_t)(-sp / 8 - 1);
 	}
+	if (ARCH_HAS_LR && !ARCH_GO_HAS_FP && sp > 0) {
+		rule->ra_words = (int16_t)(-sp / 8);
+		rule->fp_words = 0;
+	}
 	return true;
 }
 

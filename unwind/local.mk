@@ -25,7 +25,11 @@ noinst_LIBRARIES += libunwind.a
 libunwind_a_SOURCES = $(UNWIND_SOURCES)
 if AARCH64
 libunwind_a_SOURCES += unwind/arch-aarch64.c
-else
+endif
+if RISCV64
+libunwind_a_SOURCES += unwind/arch-riscv64.c
+endif
+if X86_64
 libunwind_a_SOURCES += unwind/arch-x86_64.c
 endif
 

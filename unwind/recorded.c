@@ -135,7 +135,10 @@ static int read_block(struct recorded *r, struct cursor *c, char *error)
 
 static const char *machine_name(uint32_t machine)
 {
-	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
+	return machine == EM_X86_64    ? "x86_64"
+	       : machine == EM_AARCH64 ? "aarch64"
+	       : machine == EM_RISCV   ? "riscv64"
+				       : NULL;
 }
 
 static int refuse_machine(uint32_t machine, char *error)

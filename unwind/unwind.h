@@ -42,11 +42,16 @@ const char *unwind_outcome_name(enum unwind_outcome outcome);
  *
  * Registers by DWARF number. x86_64 (psABI 3.6.2): 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp
  * 8..15 r8..r15 16 return address, here the pc. aarch64 (AADWARF64 4.1): 0..30 x0..x30 31 sp 32 pc.
+ * riscv64 (psABI 1.0): 0..31 x0..x31, here 32 pc.
  */
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
 #define UNWIND_AARCH64
 #define UNWIND_N_REGS 33
 enum { UNWIND_REG_FP = 29, UNWIND_REG_SP = 31, UNWIND_REG_PC = 32 };
+#elif defined(__riscv)
+#define UNWIND_RISCV64
+#define UNWIND_N_REGS 33
+enum { UNWIND_REG_FP = 8, UNWIND_REG_SP = 2, UNWIND_REG_PC = 32 };
 #else
 #define UNWIND_N_REGS 17
 enum { UNWIND_REG_FP = 6, UNWIND_REG_SP = 7, UNWIND_REG_PC = 16 };

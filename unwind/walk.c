@@ -250,7 +250,7 @@ static inline const struct memo *find_memo(struct walk *w, uint64_t addr)
 static inline uint64_t cfa_by_sp(const struct walk *w, struct rule rule,
 				 const struct unwind_regs *regs)
 {
-	if (ARCH_HAS_LR && w->guessed && rule.fp_words != 0)
+	if (ARCH_HAS_LR && ARCH_FP_TO_PAIR == 0 && w->guessed && rule.fp_words != 0)
 		return regs->r[ARCH_REG_FP] - (uint64_t)((int64_t)rule.fp_words * 8);
 	return regs->r[ARCH_REG_SP] + (uint64_t)(int64_t)rule.cfa_offset;
 }
@@ -310,21 +310,22 @@ static bool is_code(struct walk *w, uint64_t return_address)
 static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *regs)
 {
 	uint64_t sp = regs->r[ARCH_REG_SP], fp = regs->r[ARCH_REG_FP], caller_fp, ra;
+	uint64_t pair = fp + (uint64_t)(int64_t)ARCH_FP_TO_PAIR;
 
 	if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)))
 		return UNWIND_NO_CFI;
 	if (fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
-	if (fp < sp || fp % 8 != 0 || fp - sp > MAX_GUESS_DISTANCE)
+	if (pair < sp || pair % 8 != 0 || pair - sp > MAX_GUESS_DISTANCE)
 		return UNWIND_NO_CFI;
-	if (!stack_read(&w->stack, fp, &caller_fp) || !stack_read(&w->stack, fp + 8, &ra))
+	if (!stack_read(&w->stack, pair, &caller_fp) || !stack_read(&w->stack, pair + 8, &ra))
 		return UNWIND_TRUNCATED;
 	if (ra == 0 && caller_fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
 	ra &= ARCH_CODE_MASK;
 	if (!is_code(w, ra))
 		return UNWIND_NO_CFI;
-	regs->r[ARCH_REG_SP] = fp + 16;
+	regs->r[ARCH_REG_SP] = pair + 16;
 	regs->r[ARCH_REG_FP] = caller_fp;
 	regs->r[ARCH_REG_PC] = ra;
 	regs->valid = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
