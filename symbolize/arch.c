@@ -4,7 +4,7 @@
 #include "symbolize/arch.h"
 #include "util/cleanup.h"
 
-static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64};
+static const struct arch *const archs[] = {&arch_x86_64, &arch_aarch64, &arch_riscv64};
 
 const struct arch *arch_find(uint16_t machine)
 {
@@ -19,6 +19,8 @@ const struct arch *arch_here(void)
 {
 #ifdef __aarch64__
 	return &arch_aarch64;
+#elif defined(__riscv)
+	return &arch_riscv64;
 #else
 	return &arch_x86_64;
 #endif

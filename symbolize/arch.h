@@ -29,7 +29,7 @@ struct arch {
 	void (*stub)(const uint8_t *code, size_t n, uint64_t vaddr, struct arch_stub *ret);
 };
 
-extern const struct arch arch_x86_64, arch_aarch64;
+extern const struct arch arch_x86_64, arch_aarch64, arch_riscv64;
 
 /* NULL: not known. */
 const struct arch *arch_find(uint16_t machine);

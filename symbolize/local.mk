@@ -19,7 +19,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/dwarf-units.c \
 	symbolize/elf-compress.c \
 	symbolize/elf-dynamic.c \
-	symbolize/arch.c symbolize/arch.h symbolize/arch-aarch64.c symbolize/arch-x86_64.c \
+	symbolize/arch.c symbolize/arch.h symbolize/arch-aarch64.c symbolize/arch-riscv64.c symbolize/arch-x86_64.c \
 	symbolize/elf-image.c symbolize/elf-image.h \
 	symbolize/go-table.c symbolize/go-table.h \
 	symbolize/identify.c \
