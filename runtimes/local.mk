@@ -72,7 +72,11 @@ noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)
 if AARCH64
 libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-none.c
-else
+endif
+if RISCV64
+libruntimes_a_SOURCES += runtimes/arch-riscv64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-none.c
+endif
+if X86_64
 libruntimes_a_SOURCES += runtimes/arch-v8-x86_64.c runtimes/arch-x86_64.c
 endif
 
