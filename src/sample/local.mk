@@ -23,7 +23,11 @@ libsample_a_SOURCES = \
 
 if AARCH64
 libsample_a_SOURCES += src/sample/arch-aarch64.c
-else
+endif
+if RISCV64
+libsample_a_SOURCES += src/sample/arch-riscv64.c
+endif
+if X86_64
 libsample_a_SOURCES += src/sample/arch-x86_64.c
 endif
 
