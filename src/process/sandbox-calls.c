@@ -248,7 +248,11 @@ static const struct sandbox_call calls[] = {
 	CALL(NET, statfs),
 	CALL(NET, fstatfs),
 	CALL(NET, unlinkat),
+#ifdef SYS_renameat
 	CALL(NET, renameat),
+#else
+	CALL(NET, renameat2),
+#endif
 	CALL(NET, fsync),
 	CALL(NET, fdatasync),
 	CALL(NET, fallocate),

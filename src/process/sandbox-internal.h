@@ -47,6 +47,9 @@ void sandbox_trap_calls(void);
 #elif defined(__aarch64__)
 #define SANDBOX_ARCH	      AUDIT_ARCH_AARCH64
 #define SANDBOX_FIRST_FOREIGN 0x80000000u
+#elif defined(__riscv)
+#define SANDBOX_ARCH	      AUDIT_ARCH_RISCV64
+#define SANDBOX_FIRST_FOREIGN 0x80000000u
 #else
 #error "the sandbox has no table of system calls for this architecture"
 #endif

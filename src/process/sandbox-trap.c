@@ -37,6 +37,8 @@ static unsigned long argument(const ucontext_t *u, int i)
 	static const int registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10};
 
 	return (unsigned long)u->uc_mcontext.gregs[registers[i]];
+#elif defined(__riscv)
+	return (unsigned long)u->uc_mcontext.__gregs[REG_A0 + i];
 #else
 	return (unsigned long)u->uc_mcontext.regs[i];
 #endif
