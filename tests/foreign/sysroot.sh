@@ -15,7 +15,7 @@ packages="libelf-dev libdw-dev libprotobuf-c-dev libcurl4-openssl-dev libinih-de
 	libzstd-dev libdeflate-dev libncurses-dev libmicrohttpd-dev libiberty-dev libc6-dev busybox-static"
 case $processor in
 aarch64) debian=arm64 suite= packages="$packages libstdc++-12-dev libstd-rust-dev" ;;
-riscv64) debian=riscv64 suite=trixie packages="$packages libstdc++-12-dev" ;;
+riscv64) debian=riscv64 suite=trixie ;;
 *)
 	echo "usage: sysroot.sh aarch64|riscv64" >&2
 	exit 1 ;;
