@@ -43,6 +43,19 @@ def start_collector(tls):
                           "http-tls": ("http", server + "}")})
 
 
+def wait_sent(daemon, names, store):
+    """What was sampled is in the store and with these receivers: a daemon that ends on a busy host leaves on disk what it
+    cannot send in 3.5 s."""
+    for word in ("pause", "flush"):
+        subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, word], check=True)
+
+    def sent():
+        told = daemon.status()
+        return len(glob.glob(store + "/*.gz")) == int(told["payloads"]) and all(
+            told[f"export.{name}.queue_payloads"] == "0" for name in names)
+    rig.wait_for("all that was sampled has been sent", sent)
+
+
 def real_collector():
     tls = certificates()
     collector = start_collector(tls)
@@ -69,6 +82,7 @@ def real_collector():
     rig.wait_for("four profiles", lambda: len(glob.glob(store + "/*.gz")) >= 4, 20)
     cpu += rig.cpu_seconds(burner.pid)
     rig.end(burner)
+    wait_sent(daemon, ports, store)
     daemon.stop()
     collector.stop()
     messages = []
