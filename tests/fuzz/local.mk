@@ -1,6 +1,6 @@
 # The fuzz targets over what is kept for them; those of other rooms are in unwind/, symbolize/, src/import/ and
 # src/perf-data/. tests/fuzz/run.sh makes fuzzers of all.
-EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/seeds-symbols.sh tests/fuzz/corpus-symbols
+EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/seeds-programs.sh tests/fuzz/seeds-symbols.sh tests/fuzz/corpus-symbols
 
 check_PROGRAMS += tests/fuzz/replay-symbols
 tests_fuzz_replay_symbols_SOURCES = tests/fuzz/fuzz-symbols.c tests/fuzz/elf-parts.h tests/fuzz/replay.h
@@ -125,6 +125,18 @@ tests_fuzz_replay_readers_SOURCES = tests/fuzz/fuzz-readers.c tests/fuzz/input.h
 tests_fuzz_replay_readers_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-readers"'
 tests_fuzz_replay_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-readers
+
+check_PROGRAMS += tests/fuzz/replay-programs
+tests_fuzz_replay_programs_SOURCES = tests/fuzz/fuzz-programs.c tests/fuzz/elf-parts.h tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_programs_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-programs"'
+tests_fuzz_replay_programs_LDADD = libprofiler.a libruntimes.a $(symbolize_test_libs)
+EXTRA_DIST += tests/fuzz/corpus-programs
+
+check_PROGRAMS += tests/fuzz/replay-threads
+tests_fuzz_replay_threads_SOURCES = tests/fuzz/fuzz-threads.c tests/fuzz/elf-parts.h tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_threads_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-threads"'
+tests_fuzz_replay_threads_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-threads
 
 check_PROGRAMS += tests/fuzz/replay-strikes
 tests_fuzz_replay_strikes_SOURCES = tests/fuzz/fuzz-strikes.c tests/fuzz/input.h tests/fuzz/replay.h

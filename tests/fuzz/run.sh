@@ -60,7 +60,7 @@ fi
 kept() # TARGET
 {
 	case $1 in
-	unwind) echo tests/fuzz/corpus-unwind tests/fuzz/corpus-symbols ;;
+	unwind | programs) echo "tests/fuzz/corpus-$1" tests/fuzz/corpus-symbols ;;
 	recorded) echo tests/data/unwind ;;
 	recorded-aarch64) echo tests/data/unwind/aarch64 ;;
 	hotspot) echo tests/data/runtimes ;;
