@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/broker/allocators.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -24,14 +26,17 @@ static bool is_java(int fd)
 	return n > (ssize_t)n_library && memcmp(target + n - n_library, library, n_library) == 0;
 }
 
+/* Where the program lies may be a filesystem whose server keeps us waiting: that is not asked. */
 static bool is_program(int fd, uint32_t pid)
 {
-	struct stat ours, exe;
+	struct statx exe;
+	struct stat ours;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	return stat(path, &exe) == 0 && fstat(fd, &ours) == 0 && exe.st_dev == ours.st_dev &&
-	       exe.st_ino == ours.st_ino;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &exe) == 0 &&
+	       fstat(fd, &ours) == 0 && exe.stx_ino == ours.st_ino &&
+	       makedev(exe.stx_dev_major, exe.stx_dev_minor) == ours.st_dev;
 }
 
 enum allocator allocator_of_file(int fd, uint32_t pid)
