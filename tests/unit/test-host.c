@@ -846,6 +846,29 @@ static void test_cgroups(void)
 	CHECK_INT(outside.n_cgroups, ==, 1);
 }
 
+/* More containers than there is room for, a few hundred in each window: those that nobody runs in
+ * any more make room. */
+static void test_many_cgroups(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	uint64_t id = 100, most = 0;
+	char path[96];
+
+	for (int window = 0; window < 80; window++) {
+		for (int i = 0; i < 300; i++, id++) {
+			(void)snprintf(path, sizeof(path), "/docker/%064llx",
+				       (unsigned long long)id);
+			host_on_cgroup(h, id, path);
+		}
+		host_collect(h);
+		if (host_stats(h)->cgroups > most)
+			most = host_stats(h)->cgroups;
+	}
+	CHECK_INT(id, >, 16384);
+	CHECK_INT(most, <, 16384 / 2);
+	CHECK_INT(host_stats(h)->refused_cgroups, ==, 0);
+}
+
 static void test_cgroup_v2_alone(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -1007,6 +1030,7 @@ int main(void)
 	RUN(test_files_are_forgotten);
 	RUN(test_a_file_is_rewritten);
 	RUN(test_cgroups);
+	RUN(test_many_cgroups);
 	RUN(test_cgroup_v2_alone);
 	RUN(test_cgroup_of_a_child);
 	RUN(test_churn_is_bounded);
