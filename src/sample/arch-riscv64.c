@@ -9,7 +9,8 @@
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
 
-/* All but gp, tp and the arguments: the walk needs ra, sp and the call-saved, stubs the t registers. */
+/* All but gp, tp and the arguments: the walk needs ra, sp and the call-saved ones, stubs the t
+ * registers. */
 const uint64_t sample_user_regs = UINT64_C(0xfffc03e7);
 const uint64_t sample_place_regs =
 	UINT64_C(1) << PERF_REG_RISCV_SP | UINT64_C(1) << PERF_REG_RISCV_PC |
