@@ -85,6 +85,21 @@ static void test_silent_process(void)
 	}
 }
 
+/* Processes that began at any time are looked at together from then on. */
+static void test_looks_come_together(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+
+	for (uint64_t begin = 10 * second; begin < 11 * second; begin += second / 7) {
+		struct process_said s = {.text = NULL};
+		uint64_t due = begin == 10 * second ? 11 * second : 12 * second;
+
+		CHECK_INT(look(&s, silent, 1, age, begin), ==, ALL_IT_SAYS);
+		CHECK_INT(look(&s, silent, 1, age, due - 1), ==, NO_QUESTION);
+		CHECK_INT(look(&s, silent, 1, age, due), ==, CONTEXT_ALONE);
+	}
+}
+
 /* New code is a reason to look within a second, but not for ever. */
 static void test_new_mappings(void)
 {
@@ -158,6 +173,7 @@ int main(void)
 	CHECK_INT(pthread_create(&thread, NULL, answer, &ends[1]), ==, 0);
 	ask.sock = ends[0];
 	RUN(test_silent_process);
+	RUN(test_looks_come_together);
 	RUN(test_new_mappings);
 	RUN(test_many_samples);
 	RUN(test_process_that_publishes);
