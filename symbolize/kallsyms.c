@@ -640,6 +640,21 @@ uint64_t kallsyms_text_start(const struct kallsyms *k)
 	return 0;
 }
 
+bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b)
+{
+	return !a->text && !b->text && a->n && a->n == b->n && a->n_blob && !a->far == !b->far &&
+	       a->base == b->base &&
+	       (a->far ? memcmp(a->far, b->far, a->n * sizeof(*a->far))
+		       : memcmp(a->near, b->near, a->n * sizeof(*a->near))) == 0 &&
+	       memcmp(a->names, b->names, a->n * sizeof(*a->names)) == 0 &&
+	       a->n_blob == b->n_blob && memcmp(a->blob, b->blob, a->n_blob) == 0 &&
+	       a->runs.n == b->runs.n &&
+	       memcmp(a->runs.items, b->runs.items, a->runs.n * sizeof(*a->runs.items)) == 0 &&
+	       a->module_names.n == b->module_names.n &&
+	       memcmp(a->module_names.items, b->module_names.items,
+		      a->module_names.n * sizeof(*a->module_names.items)) == 0;
+}
+
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
 	size_t n = k->added ? kallsyms_bytes(k->added) : 0;

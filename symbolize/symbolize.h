@@ -144,6 +144,8 @@ DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
 /* The lowest function of the kernel proper; 0: there is none. */
 uint64_t kallsyms_text_start(const struct kallsyms *k);
+/* Was the text the same? Not known of files that are read in parts: then no. */
+bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b);
 size_t kallsyms_bytes(const struct kallsyms *k);
 /* Lines beyond the limit. */
 uint64_t kallsyms_refused(const struct kallsyms *k);

@@ -8,7 +8,7 @@
  * Modules get names alone: their debug files are relocatable, and only root can read in
  * /sys/module where each section lies. Nothing shows that a module was loaded where another one
  * has been, so kallsyms is read again now and then while names in modules and of BPF programs
- * are used.
+ * are used; less often while it stays the same.
  */
 #include "src/symbolizer/kernel-names.h"
 
@@ -25,9 +25,11 @@
 #include "util/log.h"
 #include "util/notes.h"
 
-#define RETRY_NS   (30 * NSEC_PER_SEC)
-#define REFRESH_NS (120 * NSEC_PER_SEC) /* the kernel takes 60 ms and more to write it */
-#define MAX_NOTES  4096
+#define RETRY_NS (30 * NSEC_PER_SEC)
+/* The kernel takes 60 ms and more to write it: later each time that nothing has changed. */
+#define REFRESH_NS     (120 * NSEC_PER_SEC)
+#define MAX_REFRESH_NS (16 * 60 * NSEC_PER_SEC)
+#define MAX_NOTES      4096
 
 struct kernel_names {
 	const struct symbol_limits *limits;
@@ -35,7 +37,8 @@ struct kernel_names {
 	void *ctx;
 	int kallsyms_fd;
 	struct kallsyms *kallsyms;
-	uint64_t read_ns; /* of kallsyms; 0: not yet */
+	uint64_t read_ns;    /* of kallsyms; 0: not yet */
+	uint64_t refresh_ns; /* until it is read again */
 	bool modules_told,
 		modules_outdated; /* names in modules were given out; by an older table */
 	uint8_t build_id[64];
@@ -125,20 +128,25 @@ bool kernel_names_ask_again(struct kernel_names *k, bool all)
 
 static void read_kallsyms(struct kernel_names *k)
 {
-	struct kallsyms *fresh = NULL;
-	int r;
+	_cleanup_(kallsyms_freep) struct kallsyms *fresh = NULL;
+	int r = -EBADF;
 
 	k->read_ns = clock_monotonic_ns();
+	if (k->kallsyms_fd >= 0 && lseek(k->kallsyms_fd, 0, SEEK_SET) >= 0)
+		r = kallsyms_new_fd(&fresh, k->kallsyms_fd, k->limits);
+	if (r == 0 && k->kallsyms && kallsyms_equal(fresh, k->kallsyms)) {
+		k->refresh_ns *= k->refresh_ns < MAX_REFRESH_NS ? 2 : 1;
+		return;
+	}
+	k->refresh_ns = REFRESH_NS;
 	k->modules_outdated |= k->modules_told;
 	k->modules_told = false;
-	if (k->kallsyms_fd < 0 || lseek(k->kallsyms_fd, 0, SEEK_SET) < 0)
-		return;
-	r = kallsyms_new_fd(&fresh, k->kallsyms_fd, k->limits);
 	if (r == 0) {
 		kallsyms_free(k->kallsyms);
-		k->kallsyms = fresh;
+		k->kallsyms = TAKE_PTR(fresh);
 		log_debug("the kernel's names take %zu bytes; %llu of its functions do not fit",
-			  kallsyms_bytes(fresh), (unsigned long long)kallsyms_refused(fresh));
+			  kallsyms_bytes(k->kallsyms),
+			  (unsigned long long)kallsyms_refused(k->kallsyms));
 	} else {
 		log_debug("kernel frames have no names: %s",
 			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
@@ -149,7 +157,7 @@ bool kernel_names_refresh(struct kernel_names *k, uint64_t now_ns)
 {
 	bool outdated;
 
-	if (k->modules_told && now_ns >= k->read_ns + REFRESH_NS)
+	if (k->modules_told && now_ns >= k->read_ns + k->refresh_ns)
 		read_kallsyms(k);
 	outdated = k->modules_outdated;
 	k->modules_outdated = false;
