@@ -131,14 +131,25 @@ static int find_named_mappings(struct otlp_frames *f)
 	return 0;
 }
 
+/* Of no payload. All rows are used: calloc() would fault each page in twice, to be read and to be
+ * written. */
+static struct otlp_memo *memos_new(uint32_t n)
+{
+	struct otlp_memo *memos = malloc(((size_t)n + 1) * sizeof(*memos));
+
+	if (memos)
+		memset(memos, 0xff, ((size_t)n + 1) * sizeof(*memos));
+	return memos;
+}
+
 int otlp_frames_init(struct otlp_frames *f, const struct profile *p)
 {
 	*f = (struct otlp_frames){.p = p, .scratch = ARRAY_INIT(UINT32_MAX)};
 	otlp_dictionary_init(&f->dictionary);
-	f->modules = calloc((size_t)p->modules.n + 1, sizeof(*f->modules));
-	f->functions = calloc((size_t)p->functions.n + 1, sizeof(*f->functions));
-	f->frames = calloc((size_t)p->frames.n + 1, sizeof(*f->frames));
-	f->stacks = calloc((size_t)p->stacks.n + 1, sizeof(*f->stacks));
+	f->modules = memos_new(p->modules.n);
+	f->functions = memos_new(p->functions.n);
+	f->frames = memos_new(p->frames.n);
+	f->stacks = memos_new(p->stacks.n);
 	f->module_has_names = calloc((size_t)p->modules.n + 1, sizeof(*f->module_has_names));
 	if (!f->modules || !f->functions || !f->frames || !f->stacks || !f->module_has_names)
 		return -ENOMEM;
