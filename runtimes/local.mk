@@ -52,6 +52,8 @@ RUNTIMES_SOURCES = \
 	runtimes/stack.h \
 	runtimes/stepper.c \
 	runtimes/stepper.h \
+	runtimes/node-context.c \
+	runtimes/node-context.h \
 	runtimes/thread-context.c \
 	runtimes/thread-context.h \
 	runtimes/thread-variable.c \
@@ -125,6 +127,10 @@ check_PROGRAMS += tests/unit/test-v8
 tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h tests/runtimes/recording.h \
 	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+
+check_PROGRAMS += tests/unit/test-node-context
+tests_unit_test_node_context_SOURCES = tests/unit/test-node-context.c tests/unit/test.h
+tests_unit_test_node_context_LDADD = libruntimes.a libutil.a
 
 check_PROGRAMS += tests/unit/test-thread-context
 tests_unit_test_thread_context_SOURCES = tests/unit/test-thread-context.c tests/unit/test.h

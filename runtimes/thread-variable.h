@@ -12,6 +12,7 @@ struct thread_variable {
 	uint32_t glibc_bytes; /* of glibc's struct of a thread; 0: not known */
 	/* The struct of one of musl's threads (musl.h); 0: they are glibc's. */
 	uint64_t musl_thread;
+	bool node; /* it leads to contexts of Node.js (node-context.h) */
 };
 
 /* 1: *ret is where; 0: the image has no such variable; -EAGAIN: the loader is not that far. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The objects are those of V8 without compressed pointers: JSMap, its OrderedHashMap, and an object
+ * with an internal field. Every address may be anything: what is no such object leads nowhere, or
+ * to what is no record.
+ */
+#include "runtimes/node-context.h"
+
+enum {
+	TAG = 1, /* of the address of an object */
+	MAP_TABLE = 24,
+	FIELDS = 24,	/* of an object of the embedder; 0 there: one word later */
+	TABLE_HEAD = 5, /* words: map, length, elements, deleted ones, buckets */
+	TABLE_BUCKETS = 4,
+	ENTRY_WORDS = 3, /* key, value, the next one in the bucket */
+	READ_WORDS = 64,
+	MAX_BUCKETS = 1 << 16,
+	MAX_CHAIN = 16,
+	PAGE = 4096,
+};
+
+/* A small integer is in the upper half of a word. */
+static int32_t small(uint64_t word)
+{
+	return (int32_t)(word >> 32);
+}
+
+static bool is_object(uint64_t word)
+{
+	return word > PAGE && word % 4 == TAG;
+}
+
+struct table {
+	struct memory *memory;
+	uint64_t at;
+	uint64_t words[READ_WORDS]; /* the first ones */
+	uint32_t n;
+};
+
+/* Small tables with one read. */
+static bool read_table(struct table *t, uint64_t tagged)
+{
+	uint64_t left;
+
+	t->at = tagged - TAG;
+	left = (PAGE - t->at % PAGE) / sizeof(t->words[0]);
+	t->n = left < TABLE_HEAD ? TABLE_HEAD : left < READ_WORDS ? (uint32_t)left : READ_WORDS;
+	return memory_read(t->memory, t->at, t->words, t->n * sizeof(t->words[0]));
+}
+
+static bool read_words(struct table *t, uint32_t first, uint32_t n, uint64_t *ret)
+{
+	if (first + n > t->n)
+		return memory_read(t->memory, t->at + first * sizeof(*ret), ret, n * sizeof(*ret));
+	memcpy(ret, &t->words[first], n * sizeof(*ret));
+	return true;
+}
+
+/* The value of a key with that hash; 0: it is not there. */
+static uint64_t find_value(struct table *t, uint64_t key, uint32_t hash)
+{
+	uint32_t n_buckets = (uint32_t)small(t->words[TABLE_BUCKETS]);
+	uint64_t word, entry[ENTRY_WORDS];
+
+	if (!n_buckets || n_buckets > MAX_BUCKETS || (n_buckets & (n_buckets - 1)) ||
+	    !read_words(t, TABLE_HEAD + (hash & (n_buckets - 1)), 1, &word))
+		return 0;
+	for (int i = 0; i < MAX_CHAIN && small(word) >= 0 && small(word) < 2 * MAX_BUCKETS; i++) {
+		if (!read_words(t, TABLE_HEAD + n_buckets + (uint32_t)small(word) * ENTRY_WORDS,
+				ENTRY_WORDS, entry))
+			return 0;
+		if (entry[0] == key)
+			return entry[1];
+		word = entry[2];
+	}
+	return 0;
+}
+
+static uint64_t record_of(struct memory *m, uint64_t object)
+{
+	uint64_t fields[2];
+
+	if (!memory_read(m, object - TAG + FIELDS, fields, sizeof(fields)))
+		return 0;
+	return fields[0] ? fields[0] : fields[1];
+}
+
+bool node_context_find(struct memory *m, uint64_t variable, struct node_context *ret)
+{
+	struct {
+		uint64_t slot, storage; /* where the addresses of the map and of the storage are */
+		uint32_t hash, padding; /* of the storage */
+		uint64_t undefined;
+	} v;
+	struct table t = {.memory = m};
+	uint64_t key, value, table;
+
+	if (!memory_read(m, variable, &v, sizeof(v)) || !v.slot || !v.storage)
+		return false;
+	ret->slot = v.slot;
+	ret->map = memory_u64(m, v.slot);
+	if (!is_object(ret->map) || ret->map == v.undefined)
+		return false;
+	key = memory_u64(m, v.storage);
+	table = memory_u64(m, ret->map - TAG + MAP_TABLE);
+	if (!is_object(key) || !is_object(table) || !read_table(&t, table))
+		return false;
+	value = find_value(&t, key, v.hash);
+	if (!is_object(value) || value == v.undefined)
+		return false;
+	ret->record = record_of(m, value);
+	return ret->record != 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The context of a thread of Node.js (nodejs_v1): V8 keeps the storages of the current
+ * continuation in a map. A variable of the thread says where V8 has that map, and which storage has
+ * the context: an object with the address of a record as other threads publish it.
+ */
+#include "runtimes/memory.h"
+
+#define NODE_CONTEXT_VARIABLE "otel_thread_ctx_nodejs_v1"
+
+struct node_context {
+	uint64_t record;
+	uint64_t slot,
+		map; /* where the address of the map is: it is another one in another context */
+};
+
+/* The variable's address. false: the thread has no context (now). */
+bool node_context_find(struct memory *m, uint64_t variable, struct node_context *ret);

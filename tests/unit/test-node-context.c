@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* V8's objects around the context of a thread of Node.js, made by hand: sound, and hostile. */
+#include "runtimes/node-context.h"
+#include "tests/unit/test.h"
+
+enum { BUCKETS = 4, HASH = 0x1236, UNDEFINED = 0x5005, RECORD = 0x7000, HEAD = 5 };
+
+static struct {
+	uint64_t slot, storage;
+	uint32_t hash, padding;
+	uint64_t undefined;
+} variable;
+static uint64_t slot, storage;
+static uint64_t key[4], map[4], value[6], table[600] __attribute__((aligned(4096)));
+static int n_reads;
+
+static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	n_reads++;
+	/* Nothing is in front of the first page, or where no program has memory. */
+	if (address < 0x8000 || address >> 47)
+		return false;
+	memcpy(ret, (const void *)(uintptr_t)address, n);
+	return true;
+}
+
+static uint64_t tagged(const uint64_t *object)
+{
+	return (uintptr_t)object + 1;
+}
+
+static uint64_t small(int32_t n)
+{
+	return (uint64_t)(uint32_t)n << 32;
+}
+
+static void set_entry(uint32_t i, uint64_t entry_key, uint64_t entry_value, int32_t next)
+{
+	uint64_t *entry = &table[HEAD + BUCKETS + 3 * i];
+
+	entry[0] = entry_key;
+	entry[1] = entry_value;
+	entry[2] = small(next);
+}
+
+static void begin(void)
+{
+	memset(table, 0, sizeof(table));
+	variable.slot = (uintptr_t)&slot;
+	variable.storage = (uintptr_t)&storage;
+	variable.hash = HASH;
+	variable.undefined = UNDEFINED;
+	slot = tagged(map);
+	storage = tagged(key);
+	map[3] = tagged(table);
+	table[4] = small(BUCKETS);
+	for (int i = 0; i < BUCKETS; i++)
+		table[HEAD + i] = small(-1);
+	table[HEAD + (HASH & (BUCKETS - 1))] = small(1);
+	set_entry(1, tagged(map), tagged(map), 0);
+	set_entry(0, tagged(key), tagged(value), -1);
+	value[3] = 0;
+	value[4] = RECORD;
+}
+
+static uint64_t find(void)
+{
+	struct memory m = {.read = read_own, .reads_left = 16, .bytes_left = 16384};
+	struct node_context c = {0};
+
+	n_reads = 0;
+	if (!node_context_find(&m, (uintptr_t)&variable, &c))
+		return 0;
+	CHECK_INT(c.slot, ==, (uintptr_t)&slot);
+	CHECK_INT(c.map, ==, slot);
+	return c.record;
+}
+
+static void test_found(void)
+{
+	begin();
+	CHECK_INT(find(), ==, RECORD);
+	CHECK_INT(n_reads, ==, 6);
+	/* Older versions have the field one word before. */
+	value[3] = RECORD + 16;
+	CHECK_INT(find(), ==, RECORD + 16);
+	/* In a large table the entry is far. */
+	table[HEAD + (HASH & (BUCKETS - 1))] = small(150);
+	set_entry(0, 0, 0, -1);
+	CHECK_INT(find(), ==, 0);
+	set_entry(150, tagged(key), tagged(value), -1);
+	CHECK_INT(find(), ==, RECORD + 16);
+}
+
+static void test_none(void)
+{
+	begin();
+	slot = UNDEFINED;
+	CHECK_INT(find(), ==, 0);
+	begin();
+	set_entry(0, tagged(key), UNDEFINED, -1);
+	CHECK_INT(find(), ==, 0);
+	begin();
+	set_entry(0, tagged(value), tagged(value), -1); /* another storage's */
+	CHECK_INT(find(), ==, 0);
+	begin();
+	variable.slot = 0; /* the isolate is gone */
+	CHECK_INT(find(), ==, 0);
+}
+
+static void test_hostile(void)
+{
+	begin();
+	set_entry(0, 0, 0, 1); /* a ring */
+	CHECK_INT(find(), ==, 0);
+	CHECK_INT(n_reads, <, 16);
+	for (int32_t n = -2; n <= 3; n += n == -1 ? 4 : 1) {
+		begin();
+		table[4] = small(n == -2 ? INT32_MIN : n);
+		CHECK_INT(find(), ==, 0);
+	}
+	begin();
+	table[4] = small(1 << 20);
+	CHECK_INT(find(), ==, 0);
+	begin();
+	table[HEAD + (HASH & (BUCKETS - 1))] = small(INT32_MAX);
+	CHECK_INT(find(), ==, 0);
+	begin();
+	slot = UINT64_MAX - 2;
+	CHECK_INT(find(), ==, 0);
+	begin();
+	map[3] = small(7);
+	CHECK_INT(find(), ==, 0);
+}
+
+int main(void)
+{
+	RUN(test_found);
+	RUN(test_none);
+	RUN(test_hostile);
+	return 0;
+}
