@@ -199,7 +199,7 @@ struct client_threads {
 	uint32_t context_glibc_bytes;
 	uint32_t has_context;
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
-	uint32_t reserved;
+	uint32_t context_node;
 };
 
 struct message {

@@ -37,7 +37,7 @@ struct collection {
 	char keys[MAX_ATTRIBUTES][MAX_KEY_BYTES];
 	uint32_t n_keys;
 	char *service;
-	bool in_pod, threads;
+	bool in_pod, threads, node;
 	char **thread_keys; /* MAX_THREAD_KEYS of them */
 	uint32_t n_thread_keys;
 };
@@ -131,6 +131,7 @@ static bool is_text(const uint8_t *bytes, size_t n, const char *text)
 static void take_reference(struct collection *c, const struct process_context_attribute *a)
 {
 	static const char *const schemas[] = {"tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1"};
+	static const char *const node_schemas[] = {"nodejs_v1_dev", "nodejs_v1"};
 
 	if (is_text(a->key, a->n_key, "threadlocal.attribute_key_map") &&
 	    a->kind == PROCESS_CONTEXT_LIST && !c->thread_keys)
@@ -140,6 +141,9 @@ static void take_reference(struct collection *c, const struct process_context_at
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(schemas); i++)
 		c->threads |= is_text(a->bytes, a->n, schemas[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(node_schemas); i++)
+		c->node |= is_text(a->bytes, a->n, node_schemas[i]);
+	c->threads |= c->node;
 }
 
 static int take_attribute(void *ctx, const struct process_context_attribute *a)
@@ -271,6 +275,7 @@ static void replace_keys(struct process_said *s, struct collection *c)
 {
 	free_keys(s->keys, s->n_keys);
 	s->threads = c->threads;
+	s->node = c->node;
 	s->keys = c->thread_keys;
 	s->n_keys = c->n_thread_keys;
 }

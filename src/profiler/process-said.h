@@ -35,8 +35,9 @@ struct process_said {
 	uint32_t version; /* grows with each other text */
 	uint32_t n_execs; /* of the process, when it was looked at */
 	bool looked;
-	bool threads; /* its threads publish contexts in a variable */
-	char **keys;  /* of the attributes in these, by their numbers */
+	/* Its threads publish contexts in a variable; that leads to those of Node.js. */
+	bool threads, node;
+	char **keys; /* of the attributes in these, by their numbers */
 	uint32_t n_keys;
 	uint64_t published_ns; /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;

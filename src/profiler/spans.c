@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtimes/node-context.h"
 #include "src/host/readable.h"
 #include "src/profile/labels.h"
 #include "src/profiler/attribute-internal.h"
@@ -47,6 +48,7 @@ struct looking {
 	struct attribution *a;
 	uint32_t pid;
 	int memory;
+	const char *variable; /* its name */
 	struct readable readable;
 };
 
@@ -84,7 +86,7 @@ static int find_in_file(struct looking *l, const struct host_file_key *key, uint
 
 	begin_reading(l, key);
 	if (image_open(&image, &memory, base))
-		r = thread_variable_find(&image, VARIABLE, ret);
+		r = thread_variable_find(&image, l->variable, ret);
 	readable_deinit(&l->readable);
 	return r;
 }
@@ -116,7 +118,7 @@ static bool find_in_program(struct looking *l, struct host_process *p, struct ho
 	if (fd < 0)
 		return false;
 	unwinder_tell_reading(l->a->unwinder, file, true);
-	r = program_variable_find(fd, VARIABLE, ret);
+	r = program_variable_find(fd, l->variable, ret);
 	unwinder_tell_reading(l->a->unwinder, file, false);
 	if (r == -ENODATA)
 		log_debug("process %u: its samples have no spans: the program is static, and has "
@@ -167,11 +169,13 @@ static bool find_in_maps(struct looking *l, struct host_process *p, FILE *maps,
 	return false;
 }
 
-static bool find_variable(struct attribution *a, struct host_process *p,
+static bool find_variable(struct attribution *a, struct host_process *p, bool node,
 			  struct thread_variable *ret, struct host_file_key *ret_key)
 {
-	struct looking l = {
-		.a = a, .pid = p->pid, .memory = outside_open_memory(&a->outside, p->pid)};
+	struct looking l = {.a = a,
+			    .pid = p->pid,
+			    .memory = outside_open_memory(&a->outside, p->pid),
+			    .variable = node ? NODE_CONTEXT_VARIABLE : VARIABLE};
 	int fd = l.memory < 0 ? -1 : outside_open_maps(&a->outside, p->pid);
 	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");
 	bool found = maps && find_in_maps(&l, p, maps, ret, ret_key);
@@ -200,10 +204,11 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	if (span->delay_ns > LONGEST_DELAY_NS)
 		span->delay_ns = LONGEST_DELAY_NS;
 	span->next_ns = a->time_ns + span->delay_ns;
-	found = find_variable(a, p, &variable, &key);
+	found = find_variable(a, p, s->said.node, &variable, &key);
 	attribution_end_look(a);
 	if (!found)
 		return;
+	variable.node = s->said.node;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
 		s->interpreter =

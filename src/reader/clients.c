@@ -119,6 +119,7 @@ static struct contexts *contexts_of(const struct client_threads *t)
 		.offset = t->context_offset,
 		.glibc_bytes = t->context_glibc_bytes,
 		.musl_thread = t->context_musl_thread,
+		.node = t->context_node != 0,
 	};
 
 	return t->has_context ? contexts_new(&variable) : NULL;

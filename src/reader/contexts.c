@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtimes/node-context.h"
 #include "src/reader/contexts.h"
 #include "src/reader/musl-threads.h"
 #include "util/clock.h"
@@ -86,17 +87,28 @@ static uint64_t find_far(const struct contexts *c, struct context_thread *t, str
 	return t->variable;
 }
 
-/* The address of the record; 0: it has none. */
-static uint64_t find_record(const struct contexts *c, struct context_thread *t, struct memory *m,
-			    const struct context_sample *s, uint64_t *ret_variable)
-{
-	uint64_t record;
+/* A record, and what leads to it: a word that the thread changes when it leaves the span. */
+struct found_record {
+	uint64_t record, word_at, word;
+};
 
-	if (thread_variable_read_near(m, &c->variable, s->robust_list, s->number, ret_variable,
-				      &record))
-		return record;
-	*ret_variable = find_far(c, t, m, s);
-	return *ret_variable ? memory_u64(m, *ret_variable) : 0;
+/* record 0: it has none. */
+static struct found_record find_record(const struct contexts *c, struct context_thread *t,
+				       struct memory *m, const struct context_sample *s)
+{
+	uint64_t variable, value = 0;
+	struct node_context node;
+
+	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, &variable,
+				       &value)) {
+		variable = find_far(c, t, m, s);
+		value = variable && !c->variable.node ? memory_u64(m, variable) : 0;
+	}
+	if (!c->variable.node)
+		return (struct found_record){value, variable, value};
+	return variable && node_context_find(m, variable, &node)
+		       ? (struct found_record){node.record, node.slot, node.map}
+		       : (struct found_record){0};
 }
 
 static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
@@ -104,30 +116,31 @@ static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t 
 	return t->record == record && t->hash == hash && t->n == n;
 }
 
-static bool stands_still(struct memory *now, uint64_t variable, uint64_t record,
-			 const uint8_t *bytes, uint32_t n)
+static bool stands_still(struct memory *now, const struct found_record *found, const uint8_t *bytes,
+			 uint32_t n)
 {
 	uint8_t again[THREAD_CONTEXT_MAX_BYTES];
 
-	return memory_u64(now, variable) == record && memory_read(now, record, again, n) &&
-	       memcmp(again, bytes, n) == 0;
+	return memory_u64(now, found->word_at) == found->word &&
+	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
 uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	struct context_thread *t = thread_of(c, s->number);
-	uint64_t variable, hash, record = find_record(c, t, sampled, s, &variable);
-	uint32_t n = thread_context_read(sampled, record, ret);
+	const struct found_record found = find_record(c, t, sampled, s);
+	uint32_t n = thread_context_read(sampled, found.record, ret);
+	uint64_t hash;
 
 	if (!n)
 		return 0;
 	hash = hash_bytes(ret, n, 0);
-	if (is_proven(t, record, hash, n))
+	if (is_proven(t, found.record, hash, n))
 		return n;
-	if (!stands_still(now, variable, record, ret, n))
+	if (!stands_still(now, &found, ret, n))
 		return 0;
-	t->record = record;
+	t->record = found.record;
 	t->hash = hash;
 	t->n = n;
 	return n;
