@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: runtimes src/reader src/profiler src/opener src/broker proto
 """Samples have the span of a real tracer: ddtrace (PyPI) publishes thread contexts (OTEP 4947) from a library that
-Python loads. The program says which spans it was in, of threads and of tasks of an event loop; a sample's own Python
-function says which kind it must be."""
+Python loads, @datadog/pprof (npm) those of continuations of Node.js. The program says which spans it was in, of threads
+and of tasks of an event loop; a sample's own function says which kind it must be."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import otlp
 import rig
 
 VERSION = "4.16.0"
+PPROF_VERSION, NODE_VERSION = "5.20.0", "24.21.0"
 WANTED = 400  # samples in spans
 MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
@@ -46,8 +48,7 @@ def samples_of(message, pid):
                        link.trace_id.hex() if s.link_index else "", attributes)
 
 
-def main():
-    rig.need_root()
+def check_python():
     environment = dict(os.environ, PYTHONPATH=fetch(), DD_TRACE_OTEL_CTX_ENABLED="true",
                        DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false",
                        DD_SERVICE="shop", DD_ENV="test", DD_VERSION="1.2")
@@ -79,6 +80,59 @@ def check(samples, spans):
     none = [s for s in samples[first:] if s[1] == "in_none"]
     rig.check(none and not any(s[2] for s in none), f"none of {len(none)} outside of spans has one")
     rig.check(all("datadog.local_root_span_id" in s[4] for s in linked), "attributes of the context are the sample's")
+
+
+def fetch_node():
+    """The directory of Node.js and of the writer that Datadog's tracer for it has; None: there is none."""
+    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/pprof-{PPROF_VERSION}-node-{NODE_VERSION}")
+    if not os.path.isdir(directory):
+        os.makedirs(directory + ".new", exist_ok=True)
+        p = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", directory + ".new",
+                            f"@datadog/pprof@{PPROF_VERSION}", f"node@{NODE_VERSION}"], check=False, capture_output=True,
+                           text=True)
+        if p.returncode != 0:
+            rig.leave_out(f"@datadog/pprof {PPROF_VERSION} cannot be installed: {p.stderr[-200:]}")
+            return None
+        os.rename(directory + ".new", directory)
+    return os.path.join(directory, "node_modules")
+
+
+def check_node():
+    """Asynchronous functions of one thread, by the record that V8's map of the current continuation leads to."""
+    modules = shutil.which("npm") and fetch_node()
+    if not modules:
+        rig.leave_out("without npm there is no tracer for Node.js")
+        return
+    told = open(rig.path("told-node"), "w+", encoding="utf-8")
+    library = os.path.join(rig.build_workloads("publish-node"), "libpublish-node.so")
+    program = rig.start([os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
+                         os.path.join(modules, "@datadog", "pprof")], env=dict(os.environ, LD_PRELOAD=library),
+                        stdout=told)
+    rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
+    out = rig.path("node.otlp")
+    r = rig.record_cpu(4, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
+    rig.check(r.status == 0, "a capture of Node.js")
+    rig.end(program)
+    told.seek(0)
+    spans = {line.split()[0]: line.split()[1:] for line in told if len(line.split()) == 3}
+    with open(out, "rb") as f:
+        samples = list(samples_of(otlp.decode(f.read()), program.pid))
+    first = next((i for i, s in enumerate(samples) if s[2]), len(samples))
+    inside = [s for s in samples[first:] if s[1] in ("in_outer", "in_inner")]
+    linked = [s for s in inside if s[2]]
+    wrong = [s[:4] for s in linked if spans.get(s[2]) != [s[3], s[1]]]
+    rig.check(len(linked) >= WANTED, f"Node.js: {len(linked)} samples in spans")
+    rig.check(not wrong, f"Node.js: none has another's span or trace: {wrong[:3]}")
+    rig.check(len(linked) >= MIN_SHARE * len(inside), f"Node.js: {len(linked)} of {len(inside)} have their own")
+    none = [s for s in samples[first:] if s[1] == "in_none"]
+    rig.check(none and not any(s[2] for s in none), f"Node.js: none of {len(none)} outside of spans has one")
+    rig.check(all(s[4].get("http.route") == "/" + s[1] for s in linked), "Node.js: attributes are the context's")
+
+
+def main():
+    rig.need_root()
+    check_python()
+    check_node()
 
 
 if __name__ == "__main__":
