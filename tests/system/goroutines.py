@@ -90,7 +90,7 @@ def check_denied():
     """What the config does not allow leaves no daemon, nor do numbers of goroutines, by default."""
     collector = otelcol.start({"plain": ("http", "")})
     program = Program("labelled")
-    d = rig.Daemon("[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[attributes]\nallow = goroutine.*, secret.*\n"
+    d = rig.Daemon("[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[attributes]\nallow = process.pid, goroutine.*, secret.*\n"
                    f"[export:c]\nendpoint = http://127.0.0.1:{collector.ports['plain']}\n[process]\nuser = root\n")
 
     def linked():
