@@ -59,7 +59,7 @@ SYSTEM_TESTS="
 	spans         180  beside
 	goroutines    180  beside
 	hostile_spans 120  beside
-	tracers       180  beside
+	tracers       300  beside
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: runtimes src/reader src/profiler src/opener src/broker proto
 """Samples have the span of a real tracer: ddtrace (PyPI) publishes thread contexts (OTEP 4947) from a library that
-Python loads, @datadog/pprof (npm) those of continuations of Node.js. The program says which spans it was in, of threads
-and of tasks of an event loop; a sample's own function says which kind it must be."""
+Python loads, @datadog/pprof (npm) those of continuations of Node.js, dd-java-agent (Maven) those of Java's threads. The
+program says which spans it was in, of threads and of tasks of an event loop; a sample's own function says which kind it
+must be."""
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import otlp
 import rig
 
 VERSION = "4.16.0"
+AGENT_VERSION = "1.68.1"
 PPROF_VERSION, NODE_VERSION = "5.20.0", "24.21.0"
 WANTED = 400  # samples in spans
 MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
@@ -42,7 +44,8 @@ def samples_of(message, pid):
         for s in (s for sp in rp.scope_profiles for profile in sp.profiles for s in profile.samples):
             link = view.dictionary.link_table[s.link_index]
             attributes = view.table_attributes(s.attribute_indices)
-            mine = [f for f in view.frames(s.stack_index) if f.startswith("in_")]
+            names = [f.rpartition(".")[2] for f in view.frames(s.stack_index)]
+            mine = [f for f in names if f.startswith("in_")]
             for _ in s.timestamps_unix_nano:
                 yield (attributes["thread.id"], mine[-1] if mine else None, link.span_id.hex() if s.link_index else "",
                        link.trace_id.hex() if s.link_index else "", attributes)
@@ -97,6 +100,20 @@ def fetch_node():
     return os.path.join(directory, "node_modules")
 
 
+def judge(what, samples, is_right):
+    """The samples that have a span; is_right: whether a sample has the one that the program was in."""
+    first = next((i for i, s in enumerate(samples) if s[2]), len(samples))
+    inside = [s for s in samples[first:] if s[1] in ("in_outer", "in_inner")]
+    linked = [s for s in inside if s[2]]
+    wrong = [s[:4] for s in linked if not is_right(s)]
+    rig.check(len(linked) >= WANTED, f"{what}: {len(linked)} samples in spans")
+    rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
+    rig.check(len(linked) >= MIN_SHARE * len(inside), f"{what}: {len(linked)} of {len(inside)} have their own")
+    none = [s for s in samples[first:] if s[1] == "in_none"]
+    rig.check(none and not any(s[2] for s in none), f"{what}: none of {len(none)} outside of spans has one")
+    return linked
+
+
 def check_node():
     """Asynchronous functions of one thread, by the record that V8's map of the current continuation leads to."""
     modules = shutil.which("npm") and fetch_node()
@@ -110,29 +127,67 @@ def check_node():
                         stdout=told)
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
     out = rig.path("node.otlp")
-    r = rig.record_cpu(4, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
+    r = rig.record_cpu(2, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
     rig.check(r.status == 0, "a capture of Node.js")
     rig.end(program)
     told.seek(0)
     spans = {line.split()[0]: line.split()[1:] for line in told if len(line.split()) == 3}
     with open(out, "rb") as f:
         samples = list(samples_of(otlp.decode(f.read()), program.pid))
-    first = next((i for i, s in enumerate(samples) if s[2]), len(samples))
-    inside = [s for s in samples[first:] if s[1] in ("in_outer", "in_inner")]
-    linked = [s for s in inside if s[2]]
-    wrong = [s[:4] for s in linked if spans.get(s[2]) != [s[3], s[1]]]
-    rig.check(len(linked) >= WANTED, f"Node.js: {len(linked)} samples in spans")
-    rig.check(not wrong, f"Node.js: none has another's span or trace: {wrong[:3]}")
-    rig.check(len(linked) >= MIN_SHARE * len(inside), f"Node.js: {len(linked)} of {len(inside)} have their own")
-    none = [s for s in samples[first:] if s[1] == "in_none"]
-    rig.check(none and not any(s[2] for s in none), f"Node.js: none of {len(none)} outside of spans has one")
+    linked = judge("Node.js", samples, lambda s: spans.get(s[2]) == [s[3], s[1]])
     rig.check(all(s[4].get("http.route") == "/" + s[1] for s in linked), "Node.js: attributes are the context's")
+
+
+def fetch_agent():
+    """Datadog's agent for Java, from the cache or the registry; None: it cannot be had."""
+    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/dd-java-agent-{AGENT_VERSION}")
+    if not os.path.isdir(directory):
+        p = subprocess.run(["mvn", "-q", "dependency:copy", f"-Dartifact=com.datadoghq:dd-java-agent:{AGENT_VERSION}",
+                            f"-DoutputDirectory={directory}.new"], check=False, capture_output=True, text=True)
+        if p.returncode != 0:
+            rig.say(f"dd-java-agent {AGENT_VERSION} cannot be fetched: {p.stdout[-200:]}")
+            return None
+        os.rename(directory + ".new", directory)
+    return os.path.join(directory, f"dd-java-agent-{AGENT_VERSION}.jar")
+
+
+def has_contexts(pid):
+    services = subprocess.run([rig.perfwalk(), "list", "services"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return any(f"[{pid}]" in line and "tlsdesc" in line for line in services.splitlines())
+
+
+def check_java():
+    """Threads, by the library that the agent loads for its profiler."""
+    agent = shutil.which("javac") and shutil.which("mvn") and fetch_agent()
+    if not agent:
+        rig.leave_out("without javac and mvn there is no tracer for Java")
+        return
+    classes, told = rig.path("classes"), open(rig.path("told-java"), "w+", encoding="utf-8")
+    subprocess.run(["javac", "-d", classes, os.path.join(rig.WORKLOADS, "Traced.java")], check=True)
+    environment = dict(os.environ, DD_TRACE_OTEL_CTX_ENABLED="true", DD_PROFILING_ENABLED="true", DD_SERVICE=f"java-{os.getpid()}",
+                       DD_PROFILING_START_FORCE_FIRST="true", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
+                       DD_REMOTE_CONFIGURATION_ENABLED="false")
+    program = rig.start(["java", f"-javaagent:{agent}", "-Ddd.trace.methods=Traced[outer,inner]", "-XX:CompileCommand=quiet",
+                         "-XX:CompileCommand=dontinline,Traced::*", "-cp", classes, "Traced"], env=environment, stdout=told,
+                        stderr=subprocess.DEVNULL)
+    rig.wait_for("contexts of Java", lambda: has_contexts(program.pid), 180)
+    rig.wait_for("spans of Java", lambda: os.path.getsize(told.name) > 0, 60)
+    out = rig.path("java.otlp")
+    r = rig.record_cpu(3, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
+    rig.check(r.status == 0, "a capture of Java")
+    rig.end(program)
+    told.seek(0)
+    spans = {f"{int(w[0]):016x}": w[1:] for w in map(str.split, told) if len(w) == 3}
+    with open(out, "rb") as f:
+        samples = list(samples_of(otlp.decode(f.read()), program.pid))
+    judge("Java", samples, lambda s: spans.get(s[2]) == [s[4].get("thread.name"), s[1]])
 
 
 def main():
     rig.need_root()
     check_python()
     check_node()
+    check_java()
 
 
 if __name__ == "__main__":
