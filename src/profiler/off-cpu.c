@@ -33,6 +33,7 @@
 #define MIN_FUTEX 4096
 #define MAX_SPOTS 256
 #define MAX_ENDED 8192
+#define MAX_BORN  8192
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
@@ -62,6 +63,14 @@ struct off_cpu {
 	struct switch_out spots[MAX_SPOTS];
 	/* Plain switches of whole CPUs: threads that told of their end, by their number. */
 	uint32_t ended[MAX_ENDED];
+	/* Threads that have not run yet, and those that have just executed a program, by their
+	 * number: of those from then on, for some switches before are missing. */
+	struct born {
+		uint32_t tid, pid;
+		uint64_t time_ns;
+		bool running;
+	} born[MAX_BORN];
+	uint64_t born_from_ns;
 };
 
 /* ---- Samples of the window ---- */
@@ -371,15 +380,41 @@ static void on_wakeup(struct off_cpu *o, const struct record *r)
 	tell_wakeup(o, r, n);
 }
 
+/* The first that is known of a thread is its start: what it does until its first switch counts. */
+static void note_birth(struct off_cpu *o, const struct record *r, bool running)
+{
+	o->born[r->tid % MAX_BORN] = (struct born){r->tid, r->pid, r->time_ns, running};
+}
+
+static void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
+{
+	struct born *b = &o->born[id % MAX_BORN];
+
+	if (b->tid != id || id == 0)
+		return;
+	if (b->running == running && b->time_ns >= o->born_from_ns)
+		switches_begin(o->switches,
+			       &(struct switch_out){.time_ns = b->time_ns,
+						    .id = id,
+						    .pid = b->pid,
+						    .tid = b->tid,
+						    .cpu = cpu},
+			       running);
+	b->tid = 0;
+}
+
 static void on_switch(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
 	const struct switch_out out = out_of(o, r, sw);
 
 	o->a->counters[PROFILE_SAMPLES]++;
+	begin_if_born(o, out.id, r->cpu, true);
 	if (sw->has_program || out.how == SWITCH_DEAD)
 		switches_out(o->switches, &out);
-	if (!o->a->setup->of_tasks)
-		switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
+	if (o->a->setup->of_tasks)
+		return;
+	begin_if_born(o, sw->next_id, r->cpu, false);
+	switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
 }
 
 /* The last switches of a thread come behind its end: it does not wait for anything. */
@@ -411,6 +446,7 @@ static void on_switch_out(struct off_cpu *o, const struct record *r)
 	out.time_ns = r->time_ns;
 	out.how = r->preempted ? SWITCH_PREEMPTED : SWITCH_BLOCKED;
 	*spot = (struct switch_out){.pid = 0};
+	begin_if_born(o, r->tid, r->cpu, true);
 	switches_out(o->switches, &out);
 }
 
@@ -433,7 +469,7 @@ static void take_gaps(struct off_cpu *o, uint64_t time_ns)
 			return;
 		if (end > begin)
 			switches_gap(o->switches, begin, end);
-		o->gap_end_ns = end;
+		o->gap_end_ns = o->born_from_ns = end;
 		if (!g.end_ns || g.end_ns > time_ns)
 			return;
 		o->next_gap++;
@@ -466,26 +502,32 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 			on_sample(o, r);
 		break;
 	case RECORD_SWITCH_IN:
+		begin_if_born(o, r->tid, r->cpu, false);
 		switches_in(o->switches, r->tid, r->cpu, r->time_ns);
 		break;
 	case RECORD_SWITCH_OUT:
 		on_switch_out(o, r);
 		break;
 	case RECORD_LOST:
-		if (!r->from_sideband && r->index == o->all)
+		if (!r->from_sideband && r->index == o->all) {
 			switches_lost(o->switches, r->cpu, r->time_ns);
+			o->born_from_ns = r->time_ns;
+		}
 		break;
 	case RECORD_FORK:
 		note_end(o, r->tid, false);
+		note_birth(o, r, false);
 		break;
 	case RECORD_EXIT:
 		note_end(o, r->tid, true);
-		switches_end(o->switches, r->tid);
+		switches_end(o->switches, r->tid, r->time_ns);
 		break;
 	case RECORD_COMM:
 		/* Another program: neither its stacks nor its name are those of before. */
-		if (r->comm.exec)
-			switches_end(o->switches, r->tid);
+		if (!r->comm.exec)
+			break;
+		switches_end(o->switches, r->tid, r->time_ns);
+		note_birth(o, r, true);
 		break;
 	default:
 		break;
@@ -592,6 +634,7 @@ void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l)
 
 void off_cpu_lost(struct off_cpu *o)
 {
+	o->born_from_ns = UINT64_MAX; /* nobody knows when that was; see off_cpu_close() */
 	switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
 }
 
@@ -625,6 +668,8 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 	take_gaps(o, time_ns);
 	judge_proofs(o, time_ns);
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
+	if (pause || o->born_from_ns == UINT64_MAX)
+		o->born_from_ns = time_ns;
 	put_totals(o);
 	if (o->wall)
 		wall_time_fill(o->wall, o->blocks);

@@ -135,7 +135,7 @@ uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
 	uint32_t row = switches_find_thread(s, o->id);
 
 	if (row != SWITCHES_NONE && s->threads.items[row].pid != o->pid) {
-		switches_end(s, o->id);
+		switches_end(s, o->id, 0);
 		row = SWITCHES_NONE;
 	}
 	if (row == SWITCHES_NONE)
@@ -191,6 +191,21 @@ static void doubt(struct switches *s, struct switch_thread *t)
 	t->doing = LOST;
 }
 
+void switches_begin(struct switches *s, const struct switch_out *o, bool running)
+{
+	uint32_t row = switches_find_thread(s, o->id);
+	struct switch_thread *t;
+
+	if (row == SWITCHES_NONE || s->threads.items[row].pid != o->pid)
+		row = switches_thread_of(s, o);
+	t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+	if (!t || !t->wanted || t->doing != NOTHING_KNOWN)
+		return;
+	t->doing = running ? RUNNING : PREEMPTED;
+	t->since_ns = t->out_ns = o->time_ns;
+	t->cpu = o->cpu;
+}
+
 void switches_out(struct switches *s, const struct switch_out *o)
 {
 	static const enum doing next[] = {[SWITCH_BLOCKED] = BLOCKED,
@@ -204,7 +219,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	note_record(s, o->cpu, o->time_ns);
 	if (row == SWITCHES_NONE) {
 		if (o->how == SWITCH_DEAD)
-			switches_end(s, o->id);
+			switches_end(s, o->id, 0);
 		return;
 	}
 	s->totals.n_switches++;
@@ -217,7 +232,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	}
 	account(s, t, o->time_ns, true);
 	if (o->how == SWITCH_DEAD) {
-		switches_end(s, o->id);
+		switches_end(s, o->id, 0);
 		return;
 	}
 	t->doing = next[o->how];
@@ -283,7 +298,7 @@ void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns)
 	}
 }
 
-void switches_end(struct switches *s, uint32_t id)
+void switches_end(struct switches *s, uint32_t id, uint64_t time_ns)
 {
 	uint32_t row = switches_find_thread(s, id);
 	struct switch_thread *t;
@@ -291,6 +306,8 @@ void switches_end(struct switches *s, uint32_t id)
 	if (row == SWITCHES_NONE)
 		return;
 	t = &s->threads.items[row];
+	if (t->doing == RUNNING)
+		account(s, t, time_ns, true);
 	switches_tell_thread(s, t);
 	switches_forget_keys(s, t);
 	(void)hash_index_remove(&s->thread_index, hash_thread(id), row);

@@ -95,6 +95,9 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 		 const struct switches_callbacks *callbacks, void *ctx);
 struct switches *switches_free(struct switches *s);
 
+/* A thread begins at o->time_ns, and waits for a CPU; or, running, begins another program. One that
+ * is known already is left as it is. */
+void switches_begin(struct switches *s, const struct switch_out *o, bool running);
 /* A thread stops running. After SWITCH_DEAD it is forgotten, its time told. */
 void switches_out(struct switches *s, const struct switch_out *o);
 /* A thread goes on; one that never stopped is ignored. */
@@ -139,8 +142,9 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
  * it each thread is assumed to do what it did before, until its next switch says otherwise.
  */
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
-/* The thread, or the program in it, is gone: tells its time, forgets it. */
-void switches_end(struct switches *s, uint32_t id);
+/* The thread, or the program in it, is gone: tells its time, forgets it. It ran until time_ns, if it
+ * was running; 0: nobody knows. */
+void switches_end(struct switches *s, uint32_t id, uint64_t time_ns);
 /* Reports everything up to this time. A block that lasts is reported so far, and goes on. */
 void switches_close(struct switches *s, uint64_t time_ns);
 /* The same, but what follows is not known until each thread's next switch, and not counted. */

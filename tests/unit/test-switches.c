@@ -499,8 +499,8 @@ static void test_ends(void)
 	switches_close(s, 300);
 	CHECK_INT(told.ns[0][1], ==, 50);
 	CHECK_INT(told.not_seen_ns, ==, 30);
-	switches_end(s, 100);
-	switches_end(s, 100);
+	switches_end(s, 100, 0);
+	switches_end(s, 100, 0);
 	switches_close(s, 400);
 	CHECK_INT(switches_totals(s)->running_ns, ==, 80);
 	switches_free(s);
@@ -512,6 +512,35 @@ static bool wants_even(void *ctx, const struct switch_out *first)
 }
 
 /* Whose time is not taken is asked about once, and never told. */
+/* From its start to its end, and another program in between: nothing is left out. */
+static void test_whole_life(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	const struct switch_totals *t = switches_totals(s);
+	struct switch_out o = {.id = 100, .pid = 7, .tid = 100, .sp = 1, .ip = 2, .time_ns = 1000};
+
+	switches_begin(s, &o, false);
+	switches_in(s, 100, 0, 1030); /* waited 30 */
+	o.time_ns = 1100;	      /* ran 70 */
+	switches_out(s, &o);
+	switches_in(s, 100, 0, 1500); /* blocked 400 */
+	o.time_ns = 1600;
+	switches_begin(s, &o, true); /* known: nothing */
+	switches_end(s, 100, 1600);  /* ran 100; then another program */
+	switches_begin(s, &o, true);
+	o.time_ns = 1650;
+	o.how = SWITCH_PREEMPTED;
+	switches_out(s, &o); /* ran 50 */
+	switches_in(s, 100, 0, 1700);
+	switches_end(s, 100, 1790);
+	CHECK_INT(t->waiting_ns, ==, 30 + 50);
+	CHECK_INT(t->running_ns, ==, 70 + 100 + 50 + 90);
+	CHECK_INT(t->blocked_ns, ==, 400);
+	CHECK_INT(t->n_broken, ==, 0);
+	switches_free(s);
+}
+
 static void test_wanted(void)
 {
 	const struct switches_callbacks some = {.tell = on_wait, .wants = wants_even};
@@ -927,6 +956,7 @@ int main(void)
 	RUN(test_carried_on);
 	RUN(test_broken_pairs);
 	RUN(test_ends);
+	RUN(test_whole_life);
 	RUN(test_wanted);
 	RUN(test_well_known);
 	RUN(test_pause);
