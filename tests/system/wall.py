@@ -2,6 +2,7 @@
 # Rooms: src/sample src/profiler src/profile src/symbolizer src/render src/cmd
 """record --wall: what a thread did with all of its time, by its own clocks; --everything has it beside the other kinds.
 Needs root and tracefs."""
+import os
 import re
 import subprocess
 import sys
@@ -69,6 +70,31 @@ def of_a_thread():
     rig.check(rows[0][4] == "[wait: sleep]", f"the thread that ran most slept most: {rows[0]}")
 
 
+# Processes that never wait for anything, and one that executes programs: prints their CPU time.
+SHORT = """
+import os, resource, sys, time
+for _ in range(40):
+    if os.fork() == 0:
+        while time.process_time() < 0.01:
+            pass
+        os._exit(0)
+    os.wait()
+n = int(sys.argv[1])
+if n:
+    os.execv(sys.executable, [sys.executable, "-c", os.environ["SHORT"], str(n - 1)])
+print("cpu", *(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))))
+"""
+
+
+def of_short_lives():
+    """All of a thread counts, from its first moment to its last."""
+    p = subprocess.run([rig.perfwalk(), "record", "--wall", "-o", "s.pb.gz", "--", sys.executable, "-c", SHORT, "2"], cwd=rig.workdir(),
+                       capture_output=True, text=True, timeout=120, check=False, env={**os.environ, "SHORT": SHORT})
+    cpu = sum(float(x) for x in re.search(r"^cpu ([\d.]+) ([\d.]+)$", p.stdout, re.M).groups())
+    on = number_of(re.search(r"^  on a CPU +([\d.]+ \w+)", p.stdout, re.M)[1]) / 1e6
+    rig.check(on >= 0.88 * cpu, f"short lives: {on:.2f} s on a CPU, by the kernel's count {cpu:.2f}")
+
+
 def everything():
     p = subprocess.run([rig.perfwalk(), "record", "--everything", "--memory", "-o", "e.html", "--", sys.executable, "-c", "import json"],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
@@ -81,6 +107,7 @@ def main():
     rig.need_root()
     rig.need_tracefs()
     of_a_thread()
+    of_short_lives()
     everything()
 
 
