@@ -258,12 +258,12 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 
 static bool is_believed(const struct cpython *p, struct python_code *c, bool prove)
 {
-	if (c->walk == p->base.walk)
+	if (c->walk == p->base.walks.walk)
 		return true;
 	if (prove || p->strict || c->n_believed == 0)
 		return false;
 	c->n_believed--;
-	c->walk = p->base.walk;
+	c->walk = p->base.walks.walk;
 	return true;
 }
 
@@ -286,7 +286,7 @@ static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
 	}
 	if (!known && !learn(p, at, head, c))
 		return NULL;
-	c->walk = p->base.walk;
+	c->walk = p->base.walks.walk;
 	c->n_believed = BELIEVE;
 	return c;
 }

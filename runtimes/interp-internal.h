@@ -4,6 +4,7 @@
 #include "runtimes/eval-code.h"
 #include "runtimes/image.h"
 #include "runtimes/interp.h"
+#include "runtimes/trust.h"
 
 /*
  * A kind of interpreter. Its functions get its own struct of `size` bytes, all zeros at first,
@@ -43,6 +44,6 @@ struct interp {
 	struct eval_code eval;
 	char release[32];
 	struct strtab *texts; /* borrowed of the type; cleared between walks */
-	uint32_t walk;	      /* the number of this one */
+	struct trust_walks walks;
 	struct chain_stats stats;
 };

@@ -115,7 +115,7 @@ enum chain_result interp_walk(struct interp *p, const struct chained_thread *thr
 	enum chain_result r;
 
 	*ret_n = 0;
-	p->walk++;
+	trust_begin_walk(&p->walks);
 	r = p->type->walk(p, thread, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES,
 			  ret_n);
 	if (r == CHAIN_WHOLE && *ret_n == 0)

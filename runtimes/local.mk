@@ -58,6 +58,7 @@ RUNTIMES_SOURCES = \
 	runtimes/thread-context.h \
 	runtimes/thread-variable.c \
 	runtimes/thread-variable.h \
+	runtimes/trust.h \
 	runtimes/v8-bytecode.c \
 	runtimes/v8-code.c \
 	runtimes/v8-function.c \

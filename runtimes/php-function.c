@@ -41,11 +41,11 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 {
 	struct php_string *s = &p->strings[hash_combine(at, its_end) % PHP_N_TEXTS];
 	uint8_t head[PHP_STRING_HEAD + 8];
-	struct php_string now = {.at = at, .walk = p->base.walk};
+	struct php_string now = {.at = at, .walk = p->base.walks.walk};
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->base.walk) {
+	if (s->at != at || s->walk != p->base.walks.walk) {
 		if (!memory_read(&p->base.memory, at, head, sizeof(head)))
 			return false;
 		now.hash = memory_u64_of(head, p->tables.value[PHP_STRING_HASH]);
@@ -105,12 +105,12 @@ static bool read_code(struct php *p, const uint8_t *head, struct php_function *r
 const struct php_function *php_find_function(struct php *p, uint64_t at)
 {
 	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS];
-	struct php_function now = {.at = at, .walk = p->base.walk};
+	struct php_function now = {.at = at, .walk = p->base.walks.walk};
 	uint8_t head[PHP_FUNCTION_BYTES], type;
 	uint64_t name_at, class_at;
 	strid name = STRID_EMPTY, class = STRID_EMPTY;
 
-	if (at && f->at == at && f->walk == p->base.walk)
+	if (at && f->at == at && f->walk == p->base.walks.walk)
 		return f;
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)))
 		return NULL;
@@ -133,7 +133,7 @@ const struct php_function *php_find_function(struct php *p, uint64_t at)
 		now.name = put_name(p, class, name);
 		*f = now;
 	}
-	f->walk = p->base.walk;
+	f->walk = p->base.walks.walk;
 	return f;
 }
 

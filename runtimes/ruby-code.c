@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Instruction sequences are freed and moved as other objects are: what is remembered of one is
- * compared with all that its names came from before it is used, once in each walk.
+ * compared with all that its names came from before it is used (trust.h).
  */
 #include "runtimes/ruby-internal.h"
 
@@ -59,12 +59,18 @@ static uint32_t read_line(struct ruby *p, const struct ruby_code *c, uint32_t pl
 	return line <= INT32_MAX ? line : 0;
 }
 
+static bool has_place(const struct ruby_code *c, uint64_t pc)
+{
+	return pc >= c->encoded && (pc - c->encoded) % WORD == 0 &&
+	       (pc - c->encoded) / WORD <= c->n_encoded;
+}
+
 bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint32_t *ret)
 {
 	uint64_t place = (pc - c->encoded) / WORD;
 	struct ruby_line *l = &p->lines[hash_combine(c->at, place) % RUBY_N_LINES];
 
-	if (pc < c->encoded || (pc - c->encoded) % WORD != 0 || place > c->n_encoded)
+	if (!has_place(c, pc))
 		return false;
 	/* pc is behind the instruction. */
 	place -= place > 0;
@@ -77,11 +83,20 @@ bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint
 
 /* ---- Instruction sequences ---- */
 
-/* A path, or a pair of it and another one. */
+/* A path, or a pair of it and another one. All code of a file has the same one. */
 static bool find_path(struct ruby *p, uint64_t at, strid *ret)
 {
-	return ruby_find_string(p, at, true, ret) ||
-	       ruby_find_string(p, ruby_element(p, at, 0), true, ret);
+	if (p->path.at != at || p->path.walk != p->base.walks.walk) {
+		uint64_t first = ruby_element(p, at, 0);
+
+		p->path.at = 0;
+		if (!ruby_find_string(p, first ? first : at, true, &p->path.text))
+			return false;
+		p->path.at = at;
+		p->path.walk = p->base.walks.walk;
+	}
+	*ret = p->path.text;
+	return true;
 }
 
 static uint32_t first_line(const struct ruby *p, const uint8_t *body)
@@ -102,33 +117,57 @@ static void learn_evaluation(struct ruby *p, const struct ruby_code *c)
 		eval_code_find(&p->base.eval, &p->base.image, start, end);
 }
 
-const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at)
+/* Its names; false: it has none. */
+static bool name_code(struct ruby *p, const uint8_t *body, struct ruby_code *ret)
 {
-	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES];
-	struct ruby_code now = {.at = at, .walk = p->base.walk};
-	uint8_t head[24], body[RUBY_BODY_BYTES];
+	return ruby_find_string(p, rb_u64(p, body, RB_BODY_LABEL), false, &ret->label) &&
+	       find_path(p, rb_u64(p, body, RB_BODY_PATH), &ret->path);
+}
 
-	if (at && c->at == at && c->walk == p->base.walk)
-		return c;
+/* What does not change while it is the same one; false: it is none. */
+static bool read_code(struct ruby *p, uint64_t at, uint8_t *body, struct ruby_code *ret)
+{
+	uint8_t head[24];
+	uint64_t h;
+
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)) ||
 	    !ruby_is_internal(memory_u64_of(head, 0), SEQUENCE) ||
-	    !memory_read(&p->base.memory, rb_u64(p, head, RB_CODE_BODY), body, sizeof(body)) ||
-	    !ruby_find_string(p, rb_u64(p, body, RB_BODY_LABEL), false, &now.label) ||
-	    !find_path(p, rb_u64(p, body, RB_BODY_PATH), &now.path))
+	    !memory_read(&p->base.memory, rb_u64(p, head, RB_CODE_BODY), body, RUBY_BODY_BYTES))
+		return false;
+	*ret = (struct ruby_code){
+		.at = at,
+		.encoded = rb_u64(p, body, RB_BODY_ENCODED),
+		.n_encoded = memory_u32_of(body, rb(p, RB_BODY_SIZE)),
+		.lines = rb_u64(p, body, RB_BODY_LINES),
+		.n_lines = memory_u32_of(body, rb(p, RB_BODY_N_LINES)),
+		.index = rb_u64(p, body, RB_BODY_INDEX),
+		.start_line = first_line(p, body),
+	};
+	h = hash_combine(hash_combine(ret->encoded, ret->n_encoded),
+			 hash_combine(ret->lines, ret->start_line));
+	ret->identity = hash_combine(
+		h, hash_combine(rb_u64(p, body, RB_BODY_LABEL), rb_u64(p, body, RB_BODY_PATH)));
+	return ret->encoded != 0 && ret->n_encoded != 0 && ret->n_encoded <= MAX_ENCODED;
+}
+
+const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc)
+{
+	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES], now;
+	bool known = at && c->at == at, same;
+	uint8_t body[RUBY_BODY_BYTES];
+
+	if (known && has_place(c, pc) && trust_has(&c->trust, &p->base.walks))
+		return c;
+	if (!read_code(p, at, body, &now) || !name_code(p, body, &now))
 		return NULL;
-	now.encoded = rb_u64(p, body, RB_BODY_ENCODED);
-	now.n_encoded = memory_u32_of(body, rb(p, RB_BODY_SIZE));
-	now.lines = rb_u64(p, body, RB_BODY_LINES);
-	now.n_lines = memory_u32_of(body, rb(p, RB_BODY_N_LINES));
-	now.index = rb_u64(p, body, RB_BODY_INDEX);
-	now.start_line = first_line(p, body);
-	if (now.encoded == 0 || now.n_encoded == 0 || now.n_encoded > MAX_ENCODED)
-		return NULL;
-	now.identity = hash_combine(hash_combine(now.encoded, now.n_encoded),
-				    hash_combine(now.lines, now.start_line));
-	now.identity = hash_combine(now.identity, hash_combine(now.label, now.path));
-	p->base.stats.stale += c->at == at && c->identity != now.identity;
-	p->base.stats.learned += c->at != at || c->identity != now.identity;
+	same = known && c->identity == now.identity && c->label == now.label && c->path == now.path;
+	now.trust = known ? c->trust : (struct trust){.walk = 0};
+	if (!same) {
+		p->base.stats.learned++;
+		p->base.stats.stale += known;
+		trust_end(&now.trust, &p->base.walks);
+	}
+	trust_prove(&now.trust, &p->base.walks);
 	*c = now;
 	learn_evaluation(p, c);
 	return c;

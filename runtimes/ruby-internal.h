@@ -19,8 +19,12 @@
 enum {
 	RUBY_N_CODES = 2048, /* remembered: instruction sequences, */
 	RUBY_N_STRINGS = 4096,
-	RUBY_N_LINES = 8192, /* places in them, */
+	RUBY_N_LINES = 8192,   /* places in them, */
+	RUBY_N_METHODS = 1024, /* methods that are written in C, */
+	RUBY_N_NAMES = 1024,   /* and names */
 	RUBY_N_THREADS = 256,
+	RUBY_STRICT = 64,  /* walks, of a process that was not known before */
+	RUBY_BELIEVE = 15, /* so often what was proven is believed */
 	RUBY_MAX_TEXT = 1 << 20,
 	RUBY_FRAMES_BYTES = 512 * RUBY_FRAME_MAX,
 	RUBY_VALUES_BYTES = 16384,
@@ -41,7 +45,19 @@ struct ruby_code {
 	uint64_t encoded, lines, index; /* addresses */
 	uint32_t n_encoded, n_lines, start_line;
 	strid label, path;
-	uint32_t walk; /* in which it was last proven */
+	struct trust trust;
+};
+
+/* Of the entry of a method that is written in C. */
+struct ruby_method {
+	uint64_t at, name; /* name: its number */
+	struct trust trust;
+};
+
+/* Of the number of a name. */
+struct ruby_name {
+	uint64_t id;
+	strid text;
 };
 
 /* Of a place in one. */
@@ -65,6 +81,13 @@ struct ruby {
 	struct ruby_code *codes;
 	struct ruby_string *strings;
 	struct ruby_line *lines;
+	struct ruby_method methods[RUBY_N_METHODS];
+	struct ruby_name names[RUBY_N_NAMES];
+	struct {
+		uint64_t at;
+		uint32_t walk;
+		strid text;
+	} path; /* that was proven last */
 	struct strtab texts;
 	uint8_t *frames;		   /* RUBY_FRAMES_BYTES */
 	uint8_t values[RUBY_VALUES_BYTES]; /* a part of the stack of values */
@@ -96,9 +119,9 @@ strid ruby_find_name(struct ruby *p, uint64_t id);
 /* Whether an object that is not one of the language's is of that kind; flags: its first word. */
 bool ruby_is_internal(uint64_t flags, uint32_t kind);
 
-/* ruby-code.c. The instruction sequence at that address, proven in this walk; NULL: there is none.
- * Valid until the next call. */
-const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at);
+/* ruby-code.c. The instruction sequence at that address, which pc ought to be in; NULL: there is
+ * none. Valid until the next call. */
+const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc);
 /* The line of the instruction in front of pc; false: pc is not in it. 0: not known. */
 bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint32_t *ret);
 

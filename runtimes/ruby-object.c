@@ -75,11 +75,11 @@ static bool read_string(struct ruby *p, uint64_t at, const uint8_t *head, bool i
 bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret)
 {
 	struct ruby_string *s = &p->strings[hash_combine(at, its_end) % RUBY_N_STRINGS];
-	struct ruby_string now = {.at = at, .walk = p->base.walk};
+	struct ruby_string now = {.at = at, .walk = p->base.walks.walk};
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->base.walk) {
+	if (s->at != at || s->walk != p->base.walks.walk) {
 		if (!memory_read(&p->base.memory, at, now.head, sizeof(now.head)))
 			return false;
 		now.text = s->text;
@@ -96,7 +96,8 @@ bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret)
 
 uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i)
 {
-	uint8_t head[40];
+	enum { HEAD_BYTES = 40, N_IN_HEAD = (HEAD_BYTES - OWN_DATA) / 8 };
+	uint8_t head[HEAD_BYTES];
 	uint64_t data = array + OWN_DATA;
 
 	if (array == 0 || array % 8 != 0 ||
@@ -107,6 +108,8 @@ uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i)
 		if (i >= memory_u64_of(head, OWN_DATA))
 			return 0;
 		data = memory_u64_of(head, OWN_DATA + 16);
+	} else if (i < N_IN_HEAD) {
+		return memory_u64_of(head, OWN_DATA + (int32_t)i * 8);
 	}
 	return memory_u64(&p->base.memory, data + i * 8);
 }
@@ -130,16 +133,21 @@ void ruby_find_symbols(struct ruby *p)
 	}
 }
 
+/* Numbers of names are never used again. */
 strid ruby_find_name(struct ruby *p, uint64_t id)
 {
 	uint64_t serial = id > (uint64_t)rb(p, RB_LAST_OPERATOR) ? id >> ID_SHIFT : id, names;
+	struct ruby_name *n = &p->names[hash_u64(id) % RUBY_N_NAMES];
 	strid name;
 
+	if (id && n->id == id)
+		return n->text;
 	if (!p->symbols || serial >= MAX_SYMBOLS)
 		return STRID_EMPTY;
 	names = ruby_element(p, memory_u64(&p->base.memory, p->symbols + SYMBOLS_IDS),
 			     serial / NAMES_OF_ONE);
 	if (!ruby_find_string(p, ruby_element(p, names, serial % NAMES_OF_ONE * 2), false, &name))
 		return STRID_EMPTY;
+	*n = (struct ruby_name){id, name};
 	return name;
 }

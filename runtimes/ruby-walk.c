@@ -83,18 +83,41 @@ static uint64_t find_method(struct ruby_frames *f, struct ruby_environment e)
 	return 0;
 }
 
+/* The number of the name of a method; 0: none. */
+static uint64_t read_method(struct ruby *p, uint64_t method)
+{
+	uint64_t definition = 0;
+
+	if (method && method % 8 == 0)
+		definition =
+			memory_u64(&p->base.memory, method + (uint64_t)rb(p, RB_METHOD_DEFINITION));
+	return definition ? memory_u64(&p->base.memory,
+				       definition + (uint64_t)rb(p, RB_DEFINITION_NAME))
+			  : 0;
+}
+
+/* Entries live as long as their methods do; what else environments have, as long as these. */
 static strid name_method(struct ruby_frames *f, const struct ruby_environment *e)
 {
 	struct ruby *p = f->p;
-	uint64_t method = find_method(f, *e), definition;
+	struct ruby_method *m = &p->methods[hash_u64(e->method) % RUBY_N_METHODS];
+	bool known = e->method && m->at == e->method;
+	uint64_t method, name;
 
-	if (!method || method % 8 != 0)
-		return STRID_EMPTY;
-	definition = memory_u64(&p->base.memory, method + (uint64_t)rb(p, RB_METHOD_DEFINITION));
-	return definition ? ruby_find_name(
-				    p, memory_u64(&p->base.memory,
-						  definition + (uint64_t)rb(p, RB_DEFINITION_NAME)))
-			  : STRID_EMPTY;
+	if (known && trust_has(&m->trust, &p->base.walks))
+		return ruby_find_name(p, m->name);
+	method = find_method(f, *e);
+	name = read_method(p, method);
+	if (known && (m->name != name || method != e->method)) {
+		trust_end(&m->trust, &p->base.walks);
+		m->at = 0;
+	}
+	if (name && method == e->method) {
+		if (m->at != method)
+			*m = (struct ruby_method){.at = method, .name = name};
+		trust_prove(&m->trust, &p->base.walks);
+	}
+	return name ? ruby_find_name(p, name) : STRID_EMPTY;
 }
 
 /* ---- Frames ---- */
@@ -117,7 +140,7 @@ static bool put(struct ruby_frames *f, uint64_t at, const uint8_t *bytes)
 	}
 	if (!code || !pc)
 		return true;
-	c = ruby_find_code(p, code);
+	c = ruby_find_code(p, code, pc);
 	if (!c || !ruby_find_line(p, c, pc, &to->line))
 		return false;
 	to->function = c->label;

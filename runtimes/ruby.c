@@ -105,6 +105,7 @@ static void forget(struct interp *i)
 
 	memset(p->codes, 0, RUBY_N_CODES * sizeof(*p->codes));
 	memset(p->strings, 0, RUBY_N_STRINGS * sizeof(*p->strings));
+	memset(p->names, 0, sizeof(p->names));
 }
 
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,
