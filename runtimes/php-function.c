@@ -2,8 +2,8 @@
 /*
  * At the end of each request functions are freed and their memory is used for others, which often
  * lie where those of the request before did. So what is remembered of one is compared with all that
- * its name came from before it is used, once in each walk: its head, and the heads of the strings,
- * which have their hash.
+ * its name came from before it is used (trust.h): its head, and the heads of the strings, which
+ * have their hash.
  */
 #include "runtimes/php-internal.h"
 #include "util/array.h"
@@ -102,38 +102,57 @@ static bool read_code(struct php *p, const uint8_t *head, struct php_function *r
 	       find_string(p, field(p, head, PHP_FUNCTION_FILE), true, &ret->file);
 }
 
-const struct php_function *php_find_function(struct php *p, uint64_t at)
+/* As it is now, with its own name; false: there is none. */
+static bool read_function(struct php *p, uint64_t at, struct php_function *ret, strid *ret_class)
 {
-	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS];
-	struct php_function now = {.at = at, .walk = p->base.walks.walk};
+	struct php_function f = {.at = at};
 	uint8_t head[PHP_FUNCTION_BYTES], type;
 	uint64_t name_at, class_at;
-	strid name = STRID_EMPTY, class = STRID_EMPTY;
+	strid class = STRID_EMPTY;
 
-	if (at && f->at == at && f->walk == p->base.walks.walk)
-		return f;
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)))
-		return NULL;
+		return false;
 	type = head[p->tables.value[PHP_FUNCTION_TYPE]];
 	name_at = field(p, head, PHP_FUNCTION_NAME);
 	class_at = field(p, head, PHP_FUNCTION_CLASS);
 	if ((type != INTERNAL && type != USER && type != EVAL) ||
-	    (name_at && !find_string(p, name_at, false, &name)) ||
+	    (name_at && !find_string(p, name_at, false, &f.name)) ||
 	    (name_at && class_at && !find_class(p, class_at, &class)) ||
-	    (type != INTERNAL && !read_code(p, head, &now)))
+	    (type != INTERNAL && !read_code(p, head, &f)))
+		return false;
+	f.is_user = type != INTERNAL;
+	f.is_code = f.is_user && !name_at;
+	f.identity = hash_combine(hash_combine(f.opcodes, f.n_opcodes),
+				  hash_combine(f.start_line, f.file));
+	f.identity = hash_combine(f.identity, hash_combine(hash_combine(f.name, class), type));
+	*ret_class = class;
+	*ret = f;
+	return true;
+}
+
+const struct php_function *php_find_function(struct php *p, uint64_t at, uint64_t place)
+{
+	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS], now;
+	bool known = at && f->at == at, same;
+	strid class;
+
+	/* What is called instead of a method that does not exist is a function of the process. */
+	if (known && !php_is_of_process(p, at) &&
+	    (!f->is_user || !place || php_has_opcode(f, place)) &&
+	    trust_has(&f->trust, &p->base.walks))
+		return f;
+	if (!read_function(p, at, &now, &class))
 		return NULL;
-	now.is_user = type != INTERNAL;
-	now.is_code = now.is_user && !name_at;
-	now.identity = hash_combine(hash_combine(now.opcodes, now.n_opcodes),
-				    hash_combine(now.start_line, now.file));
-	now.identity = hash_combine(now.identity, hash_combine(hash_combine(name, class), type));
-	if (f->at != at || f->identity != now.identity) {
-		p->base.stats.stale += f->at == at;
+	same = known && f->identity == now.identity;
+	now.name = same ? f->name : put_name(p, class, now.name);
+	now.trust = known ? f->trust : now.trust;
+	if (!same) {
 		p->base.stats.learned++;
-		now.name = put_name(p, class, name);
-		*f = now;
+		p->base.stats.stale += known;
+		trust_end(&now.trust, &p->base.walks);
 	}
-	f->walk = p->base.walks.walk;
+	trust_prove(&now.trust, &p->base.walks);
+	*f = now;
 	return f;
 }
 

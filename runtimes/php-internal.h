@@ -35,9 +35,9 @@ struct php_function {
 	uint32_t n_opcodes;
 	uint32_t start_line;
 	strid name, file;
-	uint32_t walk; /* in which it was last proven */
-	bool is_user;  /* not written in C */
-	bool is_code;  /* of a file or of eval(): it has no name of its own */
+	struct trust trust;
+	bool is_user; /* not written in C */
+	bool is_code; /* of a file or of eval(): it has no name of its own */
 };
 
 /* Of one instruction. */
@@ -61,9 +61,19 @@ struct php {
 	uint64_t window_at, n_window;
 };
 
-/* php-function.c. The function at that address, proven in this walk; NULL: there is none. It is
- * valid until the next call. */
-const struct php_function *php_find_function(struct php *p, uint64_t at);
+/* An exception that is on its way, and a method that does not exist, have functions and
+ * instructions of the process itself. */
+static inline bool php_is_of_process(const struct php *p, uint64_t at)
+{
+	return at >= p->globals && at < p->end;
+}
+
+/*
+ * php-function.c. The function at that address. place: the instruction that is executed, which one
+ * that is written in PHP ought to have, 0: there is none. NULL: there is no function. It is valid
+ * until the next call.
+ */
+const struct php_function *php_find_function(struct php *p, uint64_t at, uint64_t place);
 /* Whether an instruction is one of its own; and what it is, false: it cannot be read. */
 bool php_has_opcode(const struct php_function *f, uint64_t at);
 bool php_find_line(struct php *p, const struct php_function *f, uint64_t at, struct php_line *ret);

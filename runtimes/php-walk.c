@@ -94,13 +94,6 @@ static uint64_t innermost_place(const struct php_chain *c, const struct php_func
 	return found ? found : saved;
 }
 
-/* An exception that is on its way, and a method that does not exist, have instructions of the
- * process. */
-static bool is_of_process(const struct php *p, uint64_t place)
-{
-	return place >= p->globals && place < p->end;
-}
-
 /* false: it is no place of that function. One that has just been called has none yet. */
 static bool find_place(struct php_chain *c, const struct php_function *f, uint64_t saved,
 		       struct php_line *ret)
@@ -110,14 +103,14 @@ static bool find_place(struct php_chain *c, const struct php_function *f, uint64
 	*ret = (struct php_line){.line = 0};
 	if (php_has_opcode(f, place))
 		return php_find_line(c->p, f, place, ret);
-	return c->n == 0 || is_of_process(c->p, place);
+	return c->n == 0 || php_is_of_process(c->p, place);
 }
 
 /* ---- Following them ---- */
 
 static bool put(struct php_chain *c, const struct php_frame *frame, bool waits)
 {
-	const struct php_function *f = php_find_function(c->p, frame->function);
+	const struct php_function *f = php_find_function(c->p, frame->function, frame->place);
 	struct chained_frame *to = &c->frames[c->n];
 	struct php_line line = {.line = 0};
 
