@@ -4,12 +4,16 @@
 #include <stdlib.h>
 
 #include "runtimes/v8-internal.h"
+#include "util/clock.h"
 
 enum {
 	OPEN_READS = 20000,
 	OPEN_BYTES = 16 << 20,
 	MAX_BYTECODES = 256,
 };
+/* The walks of some samples in a row, which were taken long before: what one read, the next one
+ * would read, too. */
+#define WALKS_IN_A_ROW_NS NSEC_PER_MSEC
 
 static const uint32_t tried[][2] = {{9, 4}, {10, 2}, {11, 3}, {12, 4}, {13, 6}};
 
@@ -157,13 +161,17 @@ const struct v8_stats *v8_stats(const struct v8 *v)
 void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 {
 	struct v8_memo *m = v->memo;
+	uint64_t now = clock_monotonic_ns();
 
 	v->below.reads_left = reads;
 	v->below.bytes_left = bytes;
 	v->memory.reads_left = UINT32_MAX;
 	v->memory.bytes_left = UINT64_MAX;
-	m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
-	v->walk = m->last_walk;
+	if (now - v->walk_ns > WALKS_IN_A_ROW_NS) {
+		m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
+		v->walk = m->last_walk;
+		v->walk_ns = now;
+	}
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
 	if (m->places.n > V8_MAX_PLACES * 3 / 4 || strtab_bytes(&m->texts) > V8_MAX_TEXT * 3 / 4 ||

@@ -19,24 +19,33 @@
 #include "runtimes/interp.h"
 #include "runtimes/stepper.h"
 
-enum { STACK_BYTES = 65536, MAX_STEPS = 512, MAX_READS = 2000, MAX_BYTES = 1 << 20 };
+/* Frames on native stacks are read late, some samples in a row. */
+enum { STACK_BYTES = 65536, BATCH = 20, MAX_STEPS = 512, MAX_READS = 2000, MAX_BYTES = 1 << 20 };
 
 struct bench_row {
 	uint64_t ns;
 	uint32_t reads, bytes, frames;
 };
 
+/* A thread that was stopped. */
+struct bench_sample {
+	struct runtime_regs regs;
+	uint64_t n_stack;
+	uint8_t stack[STACK_BYTES];
+};
+
 static int memory;
 static struct bench_row row; /* of the walk */
 static struct interp *interp;
 static struct stepper *stepper;
-static uint8_t stack[STACK_BYTES];
-static uint64_t stack_at, n_stack;
+static struct bench_sample batch[BATCH], *sample = batch;
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
-	if (interp && address >= stack_at && n <= n_stack && address - stack_at <= n_stack - n) {
-		memcpy(ret, stack + (address - stack_at), n);
+	uint64_t at = address - sample->regs.sp;
+
+	if (interp && at < sample->n_stack && n <= sample->n_stack - at) {
+		memcpy(ret, sample->stack + at, n);
 		return true;
 	}
 	row.reads++;
@@ -52,21 +61,13 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void copy_stack(uint64_t sp)
-{
-	stack_at = sp;
-	n_stack = 0;
-	for (size_t n = sizeof(stack); n >= 64 && n_stack == 0; n /= 2)
-		n_stack = pread(memory, stack, n, (off_t)sp) == (ssize_t)n ? n : 0;
-}
-
 /* ---- Walks ---- */
 
-static bool walk_chain(pid_t tid, const struct runtime_regs *regs)
+static bool walk_chain(pid_t tid)
 {
 	static struct chained_frame frames[CHAIN_MAX_FRAMES];
 	const struct chained_thread thread = {
-		.tid = (uint32_t)tid, .n_registers = RUNTIME_N_REGS, .registers = regs->r};
+		.tid = (uint32_t)tid, .n_registers = RUNTIME_N_REGS, .registers = sample->regs.r};
 	size_t n = 0;
 	enum chain_result r;
 
@@ -76,9 +77,10 @@ static bool walk_chain(pid_t tid, const struct runtime_regs *regs)
 	return r == CHAIN_WHOLE || r == CHAIN_CUT;
 }
 
-static bool walk_stack(struct runtime_regs regs)
+static bool walk_stack(void)
 {
-	const struct runtime_stack copy = {stack, stack_at, n_stack, NULL};
+	struct runtime_regs regs = sample->regs;
+	const struct runtime_stack copy = {sample->stack, regs.sp, sample->n_stack, NULL};
 	struct stepped_frame frames[64];
 	enum runtime_step r = RUNTIME_STEP;
 	size_t n;
@@ -95,27 +97,56 @@ static bool walk_stack(struct runtime_regs regs)
 
 /* ---- The thread ---- */
 
-static bool look(pid_t tid)
+static void stop(pid_t tid)
 {
 	uint8_t bytes[1024];
 	struct iovec v = {bytes, sizeof(bytes)};
-	struct runtime_regs regs;
-	uint64_t begin;
 	int status;
-	bool ok;
 
 	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
 	    ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &v) < 0 ||
-	    !runtime_regs_from_ptrace(bytes, v.iov_len, &regs))
+	    !runtime_regs_from_ptrace(bytes, v.iov_len, &sample->regs))
 		exit(1);
-	copy_stack(regs.sp);
-	row = (struct bench_row){0};
-	begin = cpu_ns();
-	ok = interp ? walk_chain(tid, &regs) : walk_stack(regs);
-	row.ns = cpu_ns() - begin;
+	sample->n_stack = 0;
+	for (size_t n = STACK_BYTES; n >= 64 && sample->n_stack == 0; n /= 2) {
+		if (pread(memory, sample->stack, n, (off_t)sample->regs.sp) == (ssize_t)n)
+			sample->n_stack = n;
+	}
+}
+
+static void go(pid_t tid)
+{
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	(void)usleep(1000);
+}
+
+static bool measure(pid_t tid)
+{
+	uint64_t begin = cpu_ns();
+	bool ok;
+
+	row = (struct bench_row){0};
+	ok = interp ? walk_chain(tid) : walk_stack();
+	row.ns = cpu_ns() - begin;
 	return ok;
+}
+
+static size_t look(pid_t tid, struct bench_row *ret)
+{
+	size_t n = 0;
+
+	for (sample = batch; sample < batch + BATCH; sample++) {
+		stop(tid);
+		if (interp && measure(tid))
+			ret[n++] = row;
+		go(tid);
+	}
+	for (sample = batch; stepper && sample < batch + BATCH; sample++) {
+		if (measure(tid))
+			ret[n++] = row;
+	}
+	sample = batch;
+	return n;
 }
 
 static int by_ns(const void *a, const void *b)
@@ -145,8 +176,9 @@ int main(int argc, char **argv)
 	const struct memory m = {.read = read_memory};
 	pid_t tid = argc > 2 ? atoi(argv[1]) : 0;
 	uint64_t image = argc > 2 ? strtoull(argv[2], NULL, 16) : 0;
-	int rounds = argc > 3 ? atoi(argv[3]) : 2000, n = 0;
-	struct bench_row *rows = calloc((size_t)rounds, sizeof(*rows));
+	int rounds = argc > 3 ? atoi(argv[3]) : 2000;
+	struct bench_row *rows = calloc((size_t)rounds + BATCH, sizeof(*rows));
+	size_t n = 0;
 	const char *why = "";
 	char path[64];
 
@@ -159,11 +191,12 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "process %d cannot be read %s\n", (int)tid, why);
 		return 1;
 	}
-	for (int i = 0; i < rounds; i++) {
-		if (look(tid) && i >= rounds / 2)
-			rows[n++] = row;
+	for (int i = 0; i < rounds; i += BATCH) {
+		size_t got = look(tid, rows + n);
+
+		n += i >= rounds / 2 ? got : 0;
 	}
 	if (n > 0)
-		print(rows, (size_t)n);
+		print(rows, n);
 	return n == 0;
 }
