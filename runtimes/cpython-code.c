@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code objects are freed and their memory is used for others, so that what is remembered of one is
- * compared with its type, its pointers and its first line before it is believed: once in each walk,
- * or in 16 of them in a process in which that has been all the same. One that has been seen to use
- * memory of code for other code is not believed any more for so long that the samples with a wrong
- * name, of which there may be 16 before that is seen, are less than one in 4000.
+ * compared with its type, its pointers and its first line before it is used (trust.h).
  */
 #include "runtimes/cpython-internal.h"
 
@@ -12,8 +9,6 @@ enum {
 	MAX_CHARACTERS = 512, /* of a name, or of a path: its end */
 	MAX_BYTECODE = 64 << 20,
 	MAX_COPIES = 65536,
-	BELIEVE = 15, /* that often */
-	STRICT_WALKS = 1 << 16,
 };
 
 /* ---- Texts ---- */
@@ -256,38 +251,24 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 	return true;
 }
 
-static bool is_believed(const struct cpython *p, struct python_code *c, bool prove)
+/* As it is now; NULL: there is none. */
+static struct python_code *read_code(struct cpython *p, uint64_t at, struct python_code *c)
 {
-	if (c->walk == p->base.walks.walk)
-		return true;
-	if (prove || p->strict || c->n_believed == 0)
-		return false;
-	c->n_believed--;
-	c->walk = p->base.walks.walk;
-	return true;
-}
-
-static struct python_code *find_code(struct cpython *p, uint64_t at, bool prove)
-{
-	struct python_code *c = &p->memo->codes[hash_combine(at, p->owner) % CPYTHON_N_CODES];
-	bool known = at && c->at == at && c->owner == p->owner;
+	bool known = c->at == at && c->owner == p->owner;
 	uint8_t head[PYTHON_CODE_BYTES];
 
-	if (known && is_believed(p, c, prove))
-		return c;
 	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, p->n_code) ||
 	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
 		return NULL;
 	if (known && c->identity != identify(p, head)) {
 		p->base.stats.stale++;
-		p->strict = STRICT_WALKS;
+		trust_end(&c->trust, &p->base.walks);
 		known = false;
 		c->at = 0;
 	}
 	if (!known && !learn(p, at, head, c))
 		return NULL;
-	c->walk = p->base.walks.walk;
-	c->n_believed = BELIEVE;
+	trust_prove(&c->trust, &p->base.walks);
 	return c;
 }
 
@@ -319,14 +300,19 @@ static bool find_place(struct cpython *p, const struct python_code *c, uint64_t 
 	return at == (uint64_t)-2 || (at < c->n_bytecode && at % 2 == 0);
 }
 
-bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
+bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy,
 			struct chained_frame *ret)
 {
-	const struct python_code *c = find_code(p, at, prove);
+	struct python_code *c = &p->memo->codes[hash_combine(at, p->owner) % CPYTHON_N_CODES];
+	bool known = at && c->at == at && c->owner == p->owner;
 	int32_t in_code;
 
-	if (!c || !find_place(p, c, place, copy, &in_code))
-		return false;
+	if (!known || !trust_has(&c->trust, &p->base.walks) ||
+	    !find_place(p, c, place, copy, &in_code)) {
+		c = read_code(p, at, c);
+		if (!c || !find_place(p, c, place, copy, &in_code))
+			return false;
+	}
 	ret->function = c->function;
 	ret->file = c->file;
 	ret->start_line = c->start_line;

@@ -21,7 +21,6 @@ enum {
 	CPYTHON_N_CODES = 8192,
 	CPYTHON_N_LINES = 16384,
 	CPYTHON_N_THREADS = 512,
-	CPYTHON_STRICT = 64,	/* walks, of a process that was not known before */
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
 	CPYTHON_MAX_TEXT = 1 << 20,
 	CPYTHON_WINDOW = 65536,
@@ -34,9 +33,8 @@ struct python_code {
 	uint32_t n_bytecode;	  /* bytes; 0: not known */
 	uint32_t start_line;
 	strid function, file;
-	uint32_t owner;	     /* the process's number; 0: nobody's */
-	uint32_t walk;	     /* in which it was last proven */
-	uint32_t n_believed; /* so often it may be used without */
+	uint32_t owner; /* the process's number; 0: nobody's */
+	struct trust trust;
 };
 
 /* Of a place in one. */
@@ -87,8 +85,7 @@ struct cpython {
 	struct python_state states[CPYTHON_MAX_STATES];
 	/* Of code. */
 	struct cpython_memo *memo;
-	uint32_t owner;	 /* its number there */
-	uint32_t strict; /* for so many more walks no code object is believed unread */
+	uint32_t owner; /* its number there */
 };
 
 static inline int32_t py(const struct cpython *p, enum cpython_value v)
@@ -119,11 +116,10 @@ bool cpython_believe_state(struct cpython *p, uint32_t tid);
 enum chain_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n);
 
 /*
- * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in; prove:
- * what is remembered of the code object is never believed unread. Fills in texts and lines; false:
- * at is no code object, or the place is not in it.
+ * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in. Fills
+ * in texts and lines; false: at is no code object, or the place is not in it.
  */
-bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
+bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy,
 			struct chained_frame *ret);
 /* The line at a place of a table of n bytes; 0: none. For releases of that minor version. */
 uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint32_t first_line,

@@ -125,8 +125,7 @@ static bool put(struct chain *c, const struct python_frame *f)
 {
 	struct chained_frame frame = {.address = f->at};
 
-	/* The innermost one is the most likely to be new. */
-	if (!cpython_code_frame(c->p, f->code, f->place, f->copy, c->n == c->first, &frame))
+	if (!cpython_code_frame(c->p, f->code, f->place, f->copy, &frame))
 		return false;
 	c->frames[c->n++] = frame;
 	if (f->is_entry)

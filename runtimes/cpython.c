@@ -144,7 +144,6 @@ static int open_cpython(struct interp *i, const char **ret_why)
 
 	if (r == 0)
 		r = join_memo(p);
-	p->strict = CPYTHON_STRICT;
 	return r;
 }
 
@@ -179,7 +178,6 @@ static enum chain_result walk(struct interp *i, const struct chained_thread *thr
 	enum chain_result r;
 
 	p->thread_pointer = thread->pointer;
-	p->strict -= p->strict > 0;
 	if (cpython_believe_state(p, thread->tid)) {
 		r = cpython_walk_state(p, &p->states[0], frames, max, ret_n);
 		if ((r == CHAIN_WHOLE && *ret_n > 0) || r == CHAIN_CUT)

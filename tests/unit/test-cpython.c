@@ -145,12 +145,12 @@ static void test_believed(void)
 		uint64_t reads, name, of, other;
 
 		open_version(versions[v]);
-		for (int i = 0; i < CPYTHON_STRICT + 2; i++)
+		for (int i = 0; i < TRUST_AFTER + 8; i++)
 			CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		reads = interp_stats(interp)->reads;
 		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		CHECK_INT(interp_stats(interp)->reads - reads, <=,
-			  python()->tables.minor < 11 ? n_frames + 2 : 5);
+			  python()->tables.minor < 11 ? n_frames + 2 : 4);
 		/* Another code object is where the outermost frame's was: it is seen in time, and
 		 * from then on at once. */
 		of = field(code_of(&frames[n_frames - 1]), PY_CODE_NAME);
