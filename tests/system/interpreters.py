@@ -53,7 +53,7 @@ def main():
                 waiting.discard((p, seconds))
         return not waiting
 
-    r = rig.record("-a", "-F", "499", "-o", folded, until=are_done)
+    r = rig.record("-a", "-F", "499", "--no-lines", "-o", folded, until=are_done)
     for p, _ in programs:
         rig.kill(p.pid, signal.SIGKILL)
         rig.end(p)
