@@ -10,7 +10,7 @@ check-libraries: $(BUILT_SOURCES)
 	$(MAKE) $(AM_MAKEFLAGS) $(check_LIBRARIES)
 
 EXTRA_DIST += \
-	tests/foreign/build.sh tests/foreign/sysroot.sh \
+	tests/foreign/build.sh tests/foreign/packages.py tests/foreign/sysroot.sh \
 	tests/kernels/guest.sh \
 	tests/kernels/judge.py \
 	tests/kernels/run.sh \
@@ -178,6 +178,13 @@ check-fresh:
 # The packages on Debian's releases, as root: python3 tests/system/packages.py has it shorter.
 check-packages: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
+
+# The packages and the bundle for other processors, built here and tried in a Debian of each under qemu-user, as root.
+check-foreign-packages:
+	for processor in $${FOREIGN:-aarch64}; do \
+		python3 $(srcdir)/tests/foreign/packages.py $$processor || exit 1; \
+	done
+.PHONY: check-foreign-packages
 
 # All of it on a kernel of aarch64, in an emulated machine.
 check-aarch64-kernel:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # build.sh aarch64|riscv64 [TARGET...]: builds all of perfwalk for another processor with Debian's cross compiler and
-# the libraries of sysroot.sh, in build-tests/PROCESSOR (or $TEST_BUILD/PROCESSOR). The program's path is the only line
-# on standard output. TARGETs are made besides.
+# the libraries of sysroot.sh, in build-tests/PROCESSOR (or $TEST_BUILD/PROCESSOR), for /usr as packages are. The
+# program's path is the only line on standard output. TARGETs are made besides.
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +24,7 @@ mkdir -p "$out" || exit 1
 	[ -x "$top/configure" ] || (cd "$top" && autoreconf -fi) || exit 1
 	export PKG_CONFIG_LIBDIR="$root/usr/lib/$processor-linux-gnu/pkgconfig:$root/usr/share/pkgconfig"
 	export PKG_CONFIG_SYSROOT_DIR="$root"
-	[ -e Makefile ] || "$top/configure" --host="$processor-linux-gnu" --enable-werror PKG_CONFIG=pkg-config \
+	[ -e Makefile ] || "$top/configure" --host="$processor-linux-gnu" --prefix=/usr --enable-werror PKG_CONFIG=pkg-config \
 		CC="$compiler --sysroot=$root" EXE_WRAPPER="qemu-$processor -L $root" || exit 1
 	make -j"${JOBS:-2}" all "$@" || exit 1
 } >"$out.log" 2>&1 || {

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""packages.py aarch64|riscv64 [ROOT]: the packages and the bundle for another processor, built here (build.sh), each
+installed in a Debian of that processor, whose programs qemu runs: by its own dpkg, by rpm, by tar. There perfwalk tells
+its version, what it can do, reads and writes profiles, finds all its libraries, and goes again. Nothing can be sampled
+under qemu-user (make check-aarch64-kernel does that). ROOT has what debootstrap --foreign makes, which is left as it is.
+
+Nothing of this host changes: qemu is registered in a user namespace alone (Linux 6.7)."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
+
+import rig  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Debian's name, the release, and the number of the processor in an ELF file.
+PROCESSORS = {"aarch64": ("arm64", "bookworm", 183), "riscv64": ("riscv64", "trixie", 243)}
+# $1 what binfmt_misc is told, $2 the root, $3 a directory of this host that is /srv there, $4 "inside" or "outside"; the
+# rest is the command. proc is a link in a root that debootstrap makes in a container.
+ENTER = r"""
+set -e
+read -r _
+mount -t proc proc /proc
+mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+printf %s "$1" >/proc/sys/fs/binfmt_misc/register
+root=$2 srv=$3 where=$4
+shift 4
+[ ! -L "$root/proc" ] || { rm "$root/proc" && mkdir "$root/proc"; }
+mkdir -p "$root/srv" "$root/dev"
+mount --bind "$srv" "$root/srv"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin ROOT="$root" LC_ALL=C
+[ "$where" = outside ] || exec chroot "$root" "$@"
+exec "$@"
+"""
+STACKS = "chain;main;chain_one;chain_two 41\nchain;main;other 7\nother;[unknown] 1\n"
+
+
+def run(*argv, cwd=None, **more):
+    p = subprocess.run(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                       errors="replace", check=False, env={**os.environ, **more})
+    if p.returncode:
+        rig.fail(f"{' '.join(argv)}: exit status {p.returncode}: {p.stdout[-2000:]}")
+    return p.stdout
+
+
+def static_qemu(processor):
+    """This host's, or that of Debian's package, which need not be installed: a root has no libraries for another one."""
+    name = f"qemu-{processor}-static"
+    path = shutil.which(name) or rig.path(f"qemu/usr/bin/{name}")
+    if not os.path.exists(path):
+        run("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", "qemu-user-static", cwd=rig.workdir())
+        run("dpkg-deb", "-x", glob.glob(rig.path("qemu-user-static_*.deb"))[0], rig.path("qemu"))
+    return path
+
+
+def debootstrap(processor):
+    """Unpacked, and not configured: enough for a dpkg and a shell."""
+    debian, suite, _ = PROCESSORS[processor]
+    rig.need_programs("debootstrap")
+    mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
+    mirror = [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0]
+    root = rig.path(f"{suite}-{debian}")
+    run("debootstrap", "--foreign", f"--arch={debian}", "--variant=minbase", suite, root, mirror, "/usr/share/debootstrap/scripts/sid")
+    return root
+
+
+class Host:
+    """A copy of the root."""
+
+    def __init__(self, processor, base, name):
+        self.root, self.srv = rig.path(name), rig.path("srv")
+        run("cp", "-a", base, self.root)
+        magic = bytes([0x7f, *b"ELF", 2, 1, 1, *[0] * 9, 2, 0, PROCESSORS[processor][2], 0])
+        mask = bytes([*[0xff] * 7, 0, *[0xff] * 8, 0xfe, 0xff, 0xff, 0xff])
+
+        def escaped(data):
+            return "".join(f"\\x{b:02x}" for b in data)
+        # What is run is opened by the kernel, keeps its name, and qemu is found before the root is entered.
+        self.binfmt = f":qemu:M:0:{escaped(magic)}:{escaped(mask)}:{static_qemu(processor)}:OPF"
+
+    def try_run(self, *argv, where="inside"):
+        with subprocess.Popen(["unshare", "-U", "-m", "-p", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", self.binfmt, self.root,
+                               self.srv, where, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace") as p:
+            own = os.readlink("/proc/self/ns/user")
+            rig.wait_for("a user namespace", lambda: os.readlink(f"/proc/{p.pid}/ns/user") != own)
+            for name in ("uid_map", "gid_map"):
+                with open(f"/proc/{p.pid}/{name}", "w", encoding="ascii") as f:
+                    f.write("0 0 65536")
+            said = p.communicate("\n", timeout=300)[0]
+        return p.returncode, said
+
+    def run(self, *argv, where="inside"):
+        status, said = self.try_run(*argv, where=where)
+        if status:
+            rig.fail(f"{' '.join(argv)}: exit status {status}: {said[-2000:]}")
+        return said
+
+
+def check_program(host, processor, version, what):
+    said = host.run("perfwalk", "--version").strip()
+    rig.check(said == f"perfwalk {version}", f"{what}: {said}")
+    status, said = host.try_run("perfwalk", "check")
+    rig.check(status == 4 and f", {processor}, " in said and "What is missing comes with:" in said,
+              f"{what}: check says that it cannot sample here, and what is missing" + ("" if status == 4 else said))
+    host.run("sh", "-c", "cd /srv && perfwalk convert in.folded -o out.pb.gz && perfwalk convert out.pb.gz -o out.folded")
+    with open(os.path.join(host.srv, "out.folded"), encoding="utf-8") as f:
+        lines = sorted(f.read().splitlines())
+    rig.check(lines == sorted(STACKS.splitlines()), f"{what}: folded stacks are the same after pprof and back" + f": {lines}")
+    said = host.run("perfwalk", "report", "/srv/out.pb.gz")
+    rig.check("chain_two" in said and "49" in said, f"{what}: report has the names" + ("" if "chain_two" in said else said))
+
+
+def check_libraries(host, what):
+    """Each has what it needs beside it: those too that are loaded at run time alone."""
+    names = sorted(os.path.basename(p) for p in glob.glob(host.root + "/usr/lib/perfwalk/*.so*"))
+    (loader,) = [n for n in names if n.startswith("ld-linux")]
+    at = "/usr/lib/perfwalk"
+    said = host.run("sh", "-c", "cd $0 && for n in *.so*; do case $n in ld-*|libperfwalk*) ;; *) ./$1 --library-path $0 --list ./$n || exit 1;; "
+                    "esac; done", at, loader)
+    wrong = [line for line in said.splitlines() if "=>" in line and loader not in line and f"=> {at}/" not in line]
+    rig.check({"libcurl.so.4", "libmicrohttpd.so.12", "libc.so.6"} <= set(names) and not wrong,
+              f"{what}: {len(names)} libraries, each with all that it needs" + "".join("\n    " + w for w in wrong))
+
+
+def there(host, path):
+    return os.path.lexists(host.root + path)
+
+
+def deb(processor, base, version, package):
+    host = Host(processor, base, "deb")
+    shutil.copy(package, os.path.join(host.srv, "1.deb"))
+    host.run("dpkg", "-i", "/srv/1.deb")
+    check_program(host, processor, version, "deb")
+    check_libraries(host, "deb")
+    host.run("dpkg", "-P", "perfwalk")
+    rig.check(not there(host, "/usr/bin/perfwalk") and not there(host, "/usr/lib/perfwalk") and not there(host, "/etc/perfwalk"),
+              "deb: purged, and nothing is left")
+
+
+def rpm(processor, base, version, package):
+    """By this host's rpm, which runs the package's scripts in the root."""
+    host = Host(processor, base, "rpm")
+    shutil.copy(package, os.path.join(host.srv, "1.rpm"))
+    options = ("rpm", "--root", host.root, "--dbpath", "/var/lib/rpm", "--nodeps")
+    host.run(*options, "--ignorearch", "-U", os.path.join(host.srv, "1.rpm"), where="outside")
+    check_program(host, processor, version, "rpm")
+    host.run(*options, "-e", "perfwalk", where="outside")
+    rig.check(not there(host, "/usr/bin/perfwalk") and not there(host, "/usr/lib/perfwalk"), "rpm: removed, and nothing is left")
+
+
+def bundle(processor, base, version, archive):
+    host = Host(processor, base, "bundle")
+    run("tar", "-xJf", archive, "-C", host.root)
+    check_program(host, processor, version, "bundle")
+    check_libraries(host, "bundle")
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("unshare", "dpkg-deb", "rpmbuild", "rpm")
+    processor = sys.argv[1]
+    p = subprocess.run(["sh", os.path.join(HERE, "build.sh"), processor, "deb", "rpm", "bundle"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True, check=False, env={**os.environ, "PACKAGE_XZ": "0", "XZ_OPT": "-0"})
+    if p.returncode == 77:
+        rig.skip(p.stderr.strip())
+    rig.check(p.returncode == 0, f"built for {processor}" + ("" if p.returncode == 0 else p.stderr))
+    out = os.path.dirname(p.stdout.strip())
+    base = sys.argv[2] if len(sys.argv) > 2 else debootstrap(processor)
+    os.mkdir(rig.path("srv"))
+    rig.write("srv/in.folded", STACKS)
+    for kind, pattern in ((deb, "perfwalk_*.deb"), (rpm, f"perfwalk-[0-9]*.{processor}.rpm"), (bundle, "perfwalk-bundle-*.tar.xz")):
+        path = max(glob.glob(os.path.join(out, pattern)), key=os.path.getmtime)
+        version = os.path.basename(path).removeprefix("perfwalk-bundle-").removeprefix("perfwalk").lstrip("-_").partition("-")[0]
+        kind(processor, base, version, path)
+
+
+rig.run(main)
