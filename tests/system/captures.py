@@ -15,6 +15,7 @@ import time
 
 import rig
 from cgroup_dirs import Cgroups, digits, mount_point, start_in
+from pprof_file import fields, numbers
 from sink import Sink
 
 def capture(what, *args, timeout=120, **options):
@@ -232,29 +233,6 @@ def hotplug(directory):
 # ---- Events and stacks ----
 
 
-def fields(data):
-    """(number, value) of a protobuf message: integers, and bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            n |= (data[at] & 127) << shift
-            shift += 7
-            at += 1
-            if data[at - 1] < 128:
-                return n
-
-    while at < len(data):
-        tag = varint()
-        value = varint()
-        if tag & 7 == 2:
-            value = data[at:at + value]
-            at += len(value)
-        yield tag >> 3, value
-
-
 def pprof_types(name):
     """[(type, unit), ...], the sums of both values, and the period."""
     with gzip.open(name) as f:
@@ -264,14 +242,7 @@ def pprof_types(name):
     sums = [0, 0]
     for sample in (v for k, v in profile if k == 2):
         values = next(v for k, v in fields(sample) if k == 2)
-        numbers, n, shift = [], 0, 0
-        for byte in values:
-            n |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                numbers.append(n)
-                n = shift = 0
-        sums = [a + b for a, b in zip(sums, numbers)]
+        sums = [a + b for a, b in zip(sums, numbers(values))]
     return types, sums, next((v for k, v in profile if k == 12), 0)
 
 

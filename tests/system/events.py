@@ -13,6 +13,7 @@ import time
 
 import otlp
 import rig
+from pprof_file import fields, numbers
 from sink import Sink
 
 PAGES, MS, ROUNDS = 150, 40, 20
@@ -102,26 +103,6 @@ def check_truth(what, sums, truth, lost=0, clock="cpu-clock"):
 
 
 # ---- Formats ----
-
-
-def fields(data):
-    """(number, value) of a protobuf message: integers, and bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = otlp.varint(data, at, len(data))
-        value, at = otlp.varint(data, at, len(data))
-        if tag & 7 == 2:
-            at += value
-            value = data[at - value:at]
-        yield tag >> 3, value
-
-
-def numbers(data):
-    at, found = 0, []
-    while at < len(data):
-        n, at = otlp.varint(data, at, len(data))
-        found.append(n)
-    return found
 
 
 def one(message, number, default=0):

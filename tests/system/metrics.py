@@ -21,6 +21,7 @@ import urllib.request
 import inside
 import otlp
 import rig
+from pprof_file import fields
 from sink import Sink
 
 sys.path.append("/usr/lib/python3/dist-packages")  # Debian's, when another Python comes first
@@ -222,27 +223,6 @@ def raw_profile(path):
         if m:
             found[int(m[1])] = found.get(int(m[1]), 0) + n
     return float(begin), float(seconds), found
-
-
-def fields(data):
-    """(number, value) of a protobuf message: an int, or the bytes of what has a length."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at, value, shift = at + 1, value | (byte & 127) << shift, shift + 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        n = varint()
-        if key & 7 == 2:
-            at += n
-        yield key >> 3, n if key & 7 == 0 else data[at - n:at]
 
 
 def pprof_addresses(data):

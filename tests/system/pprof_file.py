@@ -74,18 +74,30 @@ def pprof(name, samples, types, period=None, default="", build="", **head):
     return path
 
 
+def numbers(data):
+    """Those of a packed field, or of anything that consists of nothing else."""
+    found, n, shift = [], 0, 0
+    for byte in data:
+        n |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            found.append(n)
+            n = shift = 0
+    return found
+
+
 def fields(data):
     """(number, value) of a message: whole numbers and bytes."""
     at = 0
 
     def number():
         nonlocal at
-        n = shift = 0
-        while True:
-            n |= (data[at] & 127) << shift
-            shift, at = shift + 7, at + 1
-            if data[at - 1] < 128:
-                return n
+        begin = at
+        while data[at] & 128:
+            at += 1
+        at += 1
+        return numbers(data[begin:at])[0]
+
     while at < len(data):
         key = number()
         value = number()
@@ -108,15 +120,5 @@ def calls_with_lines(path):
             locations[dict(fields(v))[1]] = [(functions[line[1]], line.get(2, 0)) for line in lines]
     for k, v in profile:
         if k == 2:
-            packed = next(ids for n, ids in fields(v) if n == 1)
-            ids = [n for _, n in fields(b"".join(b"\x08" + one for one in split(packed)))]
+            ids = numbers(next(packed for n, packed in fields(v) if n == 1))
             yield from [line for i in ids for line in locations[i]][1:]
-
-
-def split(packed):
-    """The bytes of each number of a packed field."""
-    start = 0
-    for at, byte in enumerate(packed):
-        if byte < 128:
-            yield packed[start:at + 1]
-            start = at + 1
