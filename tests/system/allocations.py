@@ -141,11 +141,7 @@ def check_running(heap):
 
 def main():
     rig.need_root()
-    rig.need_tracefs()
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        rig.skip("this kernel has no uprobes")
-    if os.uname().machine != "x86_64":
-        rig.skip("--alloc is for x86_64 so far")
+    rig.need_allocations()
     directory = rig.build_workloads("heap", "liar")
     heap = os.path.join(directory, "heap")
     text, found = capture(heap)

@@ -305,11 +305,7 @@ def check_daemon():
 
 def main():
     rig.need_root()
-    rig.need_tracefs()
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        rig.skip("this kernel has no uprobes")
-    if os.uname().machine != "x86_64":
-        rig.skip("--alloc is for x86_64 so far")
+    rig.need_allocations()
     rig.need_programs("go", "java", "javac")
     check_go()
     build_java()

@@ -241,11 +241,7 @@ def of_a_flood(d, sink, directory, config):
 
 def main():
     rig.need_root()
-    rig.need_tracefs()
-    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
-        rig.skip("this kernel has no uprobes")
-    if os.uname().machine != "x86_64":
-        rig.skip("[alloc] is for x86_64 so far")
+    rig.need_allocations()
     directory = rig.build_workloads("heap", "liar")
     program = os.path.join(directory, NAME)
     os.rename(os.path.join(directory, "heap"), program)

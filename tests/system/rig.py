@@ -164,6 +164,15 @@ def need_tracefs():
     os.execvp(mounted[0], [*mounted, sys.executable, *sys.argv])
 
 
+def need_allocations():
+    """What --alloc and [alloc] need: probes of user code, on x86_64."""
+    need_tracefs()
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        skip("this kernel has no uprobes")
+    if os.uname().machine != "x86_64":
+        skip("allocations are sampled on x86_64 only")
+
+
 def need_programs(*names):
     for name in names:
         if not shutil.which(name):
