@@ -149,8 +149,8 @@ static bool is_refused(const struct answer_sources *s, struct asker *asker,
 	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->recording))
 		return false;
 	if (!asker->refused)
-		log_warning("the %s (pid %d) has no right to its request %u, which is refused: the "
-			    "process may have been taken over",
+		log_warning("the %s (pid %d) has no right to its request %u: refused; it may have "
+			    "been taken over",
 			    asker->name, (int)asker->pid, ask->type);
 	asker->refused = true;
 	return true;

@@ -381,8 +381,7 @@ void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid
 
 	if (pid == 0 || !broker_may_read(b, pid))
 		return;
-	log_warning("the %s ended while it read the memory of process %u, which is not read any "
-		    "more",
+	log_warning("the %s ended while it read the memory of process %u, which is not read again",
 		    supervisor_name(b->supervisor, who), pid);
 	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] = pid;
 	broker_remove_client(b, pid);

@@ -528,5 +528,5 @@ void broker_tell_symbolizer_config(struct broker *b)
 		return;
 	to = begin_symbolizer(b, control, -1);
 	if (setup_finish(&to) < 0)
-		log_warning("the symbolizer does not accept the new config");
+		log_warning("the symbolizer cannot be sent the new config: it keeps the old one");
 }

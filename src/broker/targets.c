@@ -176,7 +176,8 @@ static int find_groups(struct broker *b)
 		return 0;
 	r = config_list_each(c->include[CONFIG_FILTER_CGROUP], add_group, &g);
 	if (r == -E2BIG)
-		log_error("more than %d control groups", BROKER_MAX_CGROUPS);
+		log_error("--cgroup names more than %d control groups: name one that contains them",
+			  BROKER_MAX_CGROUPS);
 	/* perf cannot select tasks and groups together. */
 	if (r == 0 && b->options.n_pids == 0)
 		r = open_groups(b, &g);

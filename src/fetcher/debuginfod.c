@@ -90,10 +90,14 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *s
 	struct debuginfod *d = user;
 	uint32_t events =
 		(what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+	int r = 0;
 
 	loop_remove_fd(d->loop, fd);
-	if (what != CURL_POLL_REMOVE && loop_add_fd(d->loop, fd, events, on_ready, d) < 0)
-		log_error("debuginfod: a socket cannot be watched");
+	if (what != CURL_POLL_REMOVE)
+		r = loop_add_fd(d->loop, fd, events, on_ready, d);
+	if (r < 0)
+		log_error("debuginfod: a socket cannot be watched: %s; its download may stall",
+			  strerror(-r));
 	return 0;
 }
 

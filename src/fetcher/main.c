@@ -107,7 +107,7 @@ static void give_up(int error, const char *why)
 {
 	struct message m = {.type = MESSAGE_RESULT};
 
-	log_error("debuginfod: no debug files are fetched: %s", *why ? why : strerror(-error));
+	log_error("debuginfod: debug files cannot be fetched: %s", *why ? why : strerror(-error));
 	m.result.code = error;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }

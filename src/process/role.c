@@ -197,8 +197,7 @@ static void confine_calls(struct role *r)
 	e = sandbox_filter_calls(r->who, r->seccomp);
 
 	if (e < 0)
-		log_warning("no seccomp filter: %s; the kernel, or the container that this runs "
-			    "in, does not let a process have one",
+		log_warning("no seccomp filter: %s; the kernel or the container does not allow one",
 			    strerror(-e));
 	else
 		r->status->sandbox.seccomp = (uint8_t)r->seccomp;

@@ -69,7 +69,7 @@ void setup_put_proxies(struct setup_sender *to)
 			continue;
 		setup_put_text(to, TEXT_VARIABLE, *v);
 		if (to->result == -E2BIG) {
-			log_warning("the variable %.*s is too long, and is not used",
+			log_warning("the environment variable %.*s is too long and is ignored",
 				    (int)strcspn(*v, "="), *v);
 			to->result = 0;
 		}

@@ -86,7 +86,8 @@ static void take_ring(struct reader_of_cpu *c, int fd)
 	if (!c->buf)
 		c->buf = malloc(FRAME_RING_MAX_RECORD);
 	if (!c->buf || frame_ring_map(&c->ring, fd) < 0)
-		log_warning("what a reader says cannot be read");
+		log_warning("the ring of a reader cannot be mapped: functions of Python, PHP and "
+			    "Ruby lack names on its CPU");
 }
 
 static struct reader_of_cpu *find_sock(struct readers *r, int sock)

@@ -116,7 +116,8 @@ static int use_one_unit(struct viewer *v, struct profile *p)
 		return 0;
 	for (int i = 0; i < 2; i++) {
 		if (!sides[i]->types[0].weighted && !profile_weigh(sides[i])) {
-			log_error("%s cannot be compared: it is too large", v->inputs[i].path);
+			log_error("%s cannot be compared: no memory for its units",
+				  v->inputs[i].path);
 			return -ENOMEM;
 		}
 	}
