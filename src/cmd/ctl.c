@@ -41,11 +41,12 @@ const struct command ctl_command = {
 	.n_options = ARRAY_SIZE(option_table),
 	.words = words,
 	.n_words = ARRAY_SIZE(words),
-	.epilog = "status   shows what it does, its losses, its backlog and its cost\n"
-		  "flush    ends the window now; waits until the sending process has its profile\n"
-		  "reload   reloads the config, as SIGHUP does\n"
-		  "pause    stops sampling; the next profile has the length of the pause\n"
-		  "resume   resumes sampling\n"
+	.epilog = "status           shows what it does, its losses, its backlog and its cost\n"
+		  "flush            ends the interval now, and waits until its profile is handed "
+		  "over\n"
+		  "reload           reloads the config, as SIGHUP does\n"
+		  "pause            stops sampling; the next profile has the length of the pause\n"
+		  "resume           resumes sampling\n"
 		  "set-aside        lists files that are set aside because a process died or took\n"
 		  "                 too long on them: which, why, and for how long\n"
 		  "clear-set-aside  reads all of them again\n",

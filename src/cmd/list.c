@@ -22,9 +22,12 @@ const struct command list_command = {
 	.summary = "list what record can sample on this host",
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
-	.epilog = "events: for -e; types: of profiles, and what they need here; containers: for "
-		  "--container; units: for --unit; services: for --service; processes: for "
-		  "-p.\n"
+	.epilog = "events      for -e\n"
+		  "types       of profiles, and what each needs on this host\n"
+		  "containers  for --container\n"
+		  "units       for --unit\n"
+		  "services    for --service\n"
+		  "processes   for -p\n"
 		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
 };
 

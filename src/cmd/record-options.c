@@ -49,7 +49,7 @@ static const struct option_spec option_table[] = {
 	{'a', "all", NULL, "the whole host (the default without -p, -t and COMMAND)", FLAG(all)},
 	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
 	 OPT_PID},
-	{'t', "tid", "TID[,TID...]", "these threads alone", OPT_TID},
+	{'t', "tid", "TID[,TID...]", "only these threads", OPT_TID},
 	{'C', "cpu", "CPUS", "on these CPUs only: 0-3,8", OPT_CPU},
 	{'u', "user", "USER[,USER...]", "only processes of these users, names or numbers",
 	 OPT_USER},
@@ -61,21 +61,21 @@ static const struct option_spec option_table[] = {
 	{0, "cgroup", "PATH", "only this control group and the groups below it", OPT_CGROUP},
 	{'e', "event", "EVENT[,EVENT...]",
 	 "the event to count (repeatable); default CPU time: see below", OPT_EVENT},
-	{0, "filter", "EXPRESSION", "only these of the tracepoint before it: 'prev_state == 2'",
-	 OPT_FILTER},
+	{0, "filter", "EXPRESSION",
+	 "only matching events of the tracepoint before it: 'prev_state == 2'", OPT_FILTER},
 	{0, "memory", NULL, "where memory grows: pages touched for the first time, in bytes",
 	 OPT_MEMORY},
 	{0, "alloc", NULL, "memory allocated and in use, by a library loaded into COMMAND",
 	 OPT_ALLOC},
 	{0, "grown-after", "TIME",
-	 "with --alloc: in use only what came later than TIME after the start, as leaks do",
+	 "with --alloc: in use only what was allocated later than TIME after the start",
 	 OPT_GROWN_AFTER},
-	{0, "off-cpu", NULL, "besides, how long threads were blocked, where, and for what",
+	{0, "off-cpu", NULL, "also how long threads were blocked, where, and what for",
 	 OPT_OFF_CPU},
-	{0, "locks", NULL, "the same, and which locks they waited for, and who released these",
+	{0, "locks", NULL, "like --off-cpu, and which locks they waited for and who released them",
 	 OPT_LOCKS},
-	{0, "wall", NULL,
-	 "besides, all time of each thread: on a CPU, waiting for one, and blocked", OPT_WALL},
+	{0, "wall", NULL, "also all time of each thread: on a CPU, waiting for one, and blocked",
+	 OPT_WALL},
 	{0, "idle", NULL, "off-CPU and wall time also of threads that only waited for work",
 	 FLAG(idle)},
 	{0, "everything", NULL, "CPU time, --wall, --locks and --memory together", OPT_EVERYTHING},
@@ -91,7 +91,7 @@ static const struct option_spec option_table[] = {
 	{0, "call-graph", "MODE", "stacks by dwarf[,BYTES], fp (frame pointers) or auto",
 	 OPT_CALL_GRAPH},
 	{0, "stack-size", "BYTES",
-	 "stack bytes copied a sample: 1K to 65528; default 32K, or 8K with -c", OPT_STACK},
+	 "bytes of stack copied with each sample: 1K to 65528; default 32K, 8K with -c", OPT_STACK},
 	{'K', "all-kernel", NULL, "only samples taken inside the kernel", FLAG(only_kernel)},
 	{'U', "all-user", NULL, "only samples taken in user code", FLAG(only_user)},
 	{0, "user-only", NULL,
@@ -102,7 +102,8 @@ static const struct option_spec option_table[] = {
 	{0, "no-interpreters", NULL,
 	 "do not read the stacks of Python, PHP, Ruby, Java and Node.js programs",
 	 FLAG(no_interpreters)},
-	{0, "no-native-frames", NULL, "no native functions of interpreters where theirs are known",
+	{0, "no-native-frames", NULL,
+	 "leave out an interpreter's own functions where the program's are known",
 	 FLAG(no_native_frames)},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
 	 OPT_DEMANGLE},
@@ -127,52 +128,43 @@ const struct command record_command = {
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
-	.epilog = "Outputs by suffix, and their names for --format:\n"
-		  "  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"
-		  "  .speedscope.json           speedscope\n"
-		  "  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
-		  "  .perf.txt .script          perf-script\n"
-		  "  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
-		  "  .ndjson                    ndjson (an object for each stack, for databases)\n"
-		  "Events: cpu-clock, task-clock, cycles, instructions, cache-misses, "
-		  "branch-misses, page-faults,\n"
-		  "context-switches, cpu-migrations, memory_growth, rNNN, "
-		  "SUBSYSTEM:TRACEPOINT; calls of a function, uprobe:/PATH:FUNCTION, and passes of "
-		  "a marker,\n"
-		  "usdt:/PATH:PROVIDER:NAME.\n"
-		  "Up to 6 at once: -e cpu-clock -e page-faults. -F, -c and --stack-size hold for "
-		  "all;\n"
-		  "EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ for one, and "
-		  "come first;\n"
-		  "EVENT/filter=EXPRESSION/ is a filter of a tracepoint, EVENT/name=TEXT/ another "
-		  "name.\n"
-		  "--alloc loads a library into COMMAND that picks a block every 512 KiB or "
-		  "PERFWALK_ALLOC_BYTES,\n"
-		  "and adds alloc_space, inuse_space, alloc_objects and inuse_objects; it sees Go "
-		  "programs and\n"
-		  "Java VMs without the library.\n"
-		  "--off-cpu adds off_cpu, the nanoseconds that threads were blocked; its stacks "
-		  "begin with what\n"
-		  "they waited for: [wait: lock], condition, sleep, poll, network, pipe, disk, "
-		  "page fault, child,\n"
-		  "signal, file lock, kernel lock.\n"
-		  "html, svg, folded and firefox hold the first event alone.\n"
-		  "Different filters (-u, --comm, --service, --unit, --container, --cgroup, -C) "
-		  "must all match;\n"
-		  "several values of one filter match if any does.\n"
-		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
-		  "--strict\n"
-		  "and data was lost; with COMMAND its own status (128 plus the signal that ended "
-		  "it: 143\n"
-		  "where -d did, as a rule), 125 if perfwalk itself failed, 126 if COMMAND cannot "
-		  "be\n"
-		  "executed, 127 if it is not found.\n"
-		  "\n"
-		  "Examples:\n"
-		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
-		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
-		  "  perfwalk record -o build.html -- make -j4\n"
-		  "  perfwalk record -e cpu-clock/freq=199/ -e page-faults -o out.pb.gz -- make\n",
+	.epilog =
+		"Outputs by suffix, and their names for --format:\n"
+		"  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"
+		"  .speedscope.json           speedscope\n"
+		"  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
+		"  .perf.txt .script          perf-script\n"
+		"  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
+		"  .ndjson                    ndjson (an object for each stack, for databases)\n"
+		"Events: cpu-clock, task-clock, cycles, instructions, cache-misses,\n"
+		"branch-misses, page-faults, context-switches, cpu-migrations, memory_growth,\n"
+		"rNNN, SUBSYSTEM:TRACEPOINT, calls of a function (uprobe:/PATH:FUNCTION), and\n"
+		"passes of a marker (usdt:/PATH:PROVIDER:NAME). perfwalk list events shows them.\n"
+		"Up to 6 at once: -e cpu-clock -e page-faults. -F, -c and --stack-size apply to\n"
+		"all; EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ apply to\n"
+		"one, and win. EVENT/filter=EXPRESSION/ filters a tracepoint, EVENT/name=TEXT/\n"
+		"renames an event. html, svg, folded and firefox hold the first event only.\n"
+		"\n"
+		"--alloc loads a library into COMMAND that picks a block every 512 KiB (or\n"
+		"PERFWALK_ALLOC_BYTES), and adds alloc_space, inuse_space, alloc_objects and\n"
+		"inuse_objects. Go programs and Java VMs need no library.\n"
+		"--off-cpu adds off_cpu, the nanoseconds that threads were blocked. Its stacks\n"
+		"begin with what they waited for: [wait: lock], condition, sleep, poll, network,\n"
+		"pipe, disk, page fault, child, signal, file lock, kernel lock.\n"
+		"\n"
+		"Different filters (-u, --comm, --service, --unit, --container, --cgroup, -C)\n"
+		"must all match; several values of one filter match if any does.\n"
+		"\n"
+		"Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here,\n"
+		"5 --strict and data was lost. With COMMAND: its own status (128 plus the signal\n"
+		"that ended it, usually 143 after -d), 125 if perfwalk itself failed, 126 if\n"
+		"COMMAND cannot be executed, 127 if it is not found.\n"
+		"\n"
+		"Examples:\n"
+		"  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
+		"  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
+		"  perfwalk record -o build.html -- make -j4\n"
+		"  perfwalk record -e cpu-clock/freq=199/ -e page-faults -o out.pb.gz -- make\n",
 };
 
 static int parse_stack_size(struct record_options *o, const char *option, const char *value)
