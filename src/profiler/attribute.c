@@ -90,12 +90,71 @@ static uint32_t max_rows(const struct attribution *a)
 	return a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 3;
 }
 
+/* What a walk needs. */
+static int new_walk(struct attribution *a)
+{
+	struct unwind_limits limits = UNWIND_LIMITS_DEFAULT;
+	int r = -ENOMEM;
+
+	limits.max_row_bytes = a->setup->unwind_rows_bytes;
+	a->walked = calloc(a->max_frames, sizeof(*a->walked));
+	a->kept = calloc(ATTRIBUTION_MAX_KEPT(a), sizeof(*a->kept));
+	/* Also for a stack that the joiner made, and one marker more. */
+	a->frames = calloc(max_rows(a) + FRAME_SOURCE_MAX_FRAMES + 3, sizeof(*a->frames));
+	if (a->walked && a->frames && a->kept)
+		r = unwinder_new(&a->unwinder, &limits);
+	if (r == 0)
+		unwinder_watch(a->unwinder, on_reading, a);
+	if (r == 0)
+		r = known_frames_new(&a->known_frames, MAX_KNOWN_FRAMES, MAX_KNOWN_BYTES);
+	if (r == 0)
+		r = code_unwinding_new(&a->code, a->unwinder);
+	if (r == 0 && !a->replay && a->setup->interpreters)
+		r = attribution_new_runtimes(a);
+	return r;
+}
+
+static int new_host(struct attribution *a, const struct sample_features *features)
+{
+	const struct host_source source = a->replay
+						  ? replay_source(a->replay)
+						  : outside_source(&a->outside, features->clockid);
+	const struct host_limits limits = {
+		.max_processes = a->setup->max_processes,
+		.max_mappings = a->replay ? 16384 : 65536,
+		.max_threads = 262144,
+		.max_files = 16384,
+		.max_open_files = a->setup->max_open_files,
+		.free_user = attribution_free_file,
+		.free_process_user = attribution_free_process,
+		.ctx = a,
+		.exec_unmarked = !a->replay && !features->comm_exec,
+		.recorded = a->replay != NULL,
+	};
+
+	return host_new(&a->host, &source, &limits);
+}
+
+static int new_parts(struct attribution *a, const struct sample_features *features)
+{
+	int r = new_walk(a);
+
+	if (r == 0)
+		r = new_host(a, features);
+	if (r == 0)
+		r = off_cpu_new(&a->off_cpu, a);
+	if (r == 0)
+		r = allocations_new(&a->allocations, a);
+	if (r == 0)
+		r = residents_new(&a->residents, a);
+	return r;
+}
+
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
 		    const struct setup_profiler *setup, const struct filter *filter,
 		    struct replay *replay)
 {
 	const struct sample_features *features = &setup->events[0].features; /* of the kernel */
-	struct unwind_limits unwind_limits = UNWIND_LIMITS_DEFAULT;
 	struct attribution *a = calloc(1, sizeof(*a));
 	int r;
 
@@ -121,54 +180,14 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->regs_mask = replay_event(replay)->regs_mask;
 		a->frame_pointers = !a->regs_mask;
 	}
-	a->walked = calloc(a->max_frames, sizeof(*a->walked));
-	a->kept = calloc(ATTRIBUTION_MAX_KEPT(a), sizeof(*a->kept));
-	/* Also for a stack that the joiner made, and one marker more. */
-	a->frames = calloc(max_rows(a) + FRAME_SOURCE_MAX_FRAMES + 3, sizeof(*a->frames));
-	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
-
-	r = a->walked && a->frames && a->kept ? unwinder_new(&a->unwinder, &unwind_limits)
-					      : -ENOMEM;
-	if (r == 0)
-		r = known_frames_new(&a->known_frames, MAX_KNOWN_FRAMES, MAX_KNOWN_BYTES);
-	if (r == 0)
-		r = code_unwinding_new(&a->code, a->unwinder);
-	if (r == 0 && !replay && setup->interpreters)
-		r = attribution_new_runtimes(a);
-	if (r == 0) {
-		const struct host_source source =
-			replay ? replay_source(replay)
-			       : outside_source(&a->outside, features->clockid);
-		const struct host_limits limits = {
-			.max_processes = setup->max_processes,
-			.max_mappings = replay ? 16384 : 65536,
-			.max_threads = 262144,
-			.max_files = 16384,
-			.max_open_files = setup->max_open_files,
-			.free_user = attribution_free_file,
-			.free_process_user = attribution_free_process,
-			.ctx = a,
-			.exec_unmarked = !replay && !features->comm_exec,
-			.recorded = replay != NULL,
-		};
-
-		r = host_new(&a->host, &source, &limits);
-	}
-	if (a->unwinder)
-		unwinder_watch(a->unwinder, on_reading, a);
-	if (r == 0)
-		r = off_cpu_new(&a->off_cpu, a);
-	if (r == 0)
-		r = allocations_new(&a->allocations, a);
-	if (r == 0)
-		r = residents_new(&a->residents, a);
-	if (r == 0 && open_vdso(a) < 0)
-		log_debug("the vdso cannot be read: frames in it end a stack");
-	a->foreign_vdso = is_foreign_vdso(a);
+	r = new_parts(a, features);
 	if (r < 0) {
 		attribution_free(a);
 		return r;
 	}
+	if (open_vdso(a) < 0)
+		log_debug("the vdso cannot be read: frames in it end a stack");
+	a->foreign_vdso = is_foreign_vdso(a);
 	attribution_next_window(a);
 	*ret = a;
 	return 0;
