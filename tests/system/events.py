@@ -213,15 +213,25 @@ def refusals():
 # ---- Targets ----
 
 
+def wait_recording(p):
+    """What it said until it records: a host may have it warn before. All that it said if it ends."""
+    said = ""
+    for line in p.stderr:
+        said += line
+        if "recording" in line:
+            break
+    return said
+
+
 def beside(directory, *args, rounds=ROUNDS):
     """A capture that is there before the workload goes on: what both say."""
     target = rig.start(workload(directory, rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     args = [str(target.pid) if a == "PID" else a for a in args]
     p = rig.start([rig.perfwalk(), "record", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
-    err = p.stderr.readline()
+    err = wait_recording(p)
     if "recording" not in err:
-        rig.fail(f"record {' '.join(args)}: {err}{p.stderr.read()}")
+        rig.fail(f"record {' '.join(args)}: {err}")
     own, _ = target.communicate("\n", timeout=120)
     if "-a" in args:
         rig.kill(p.pid, signal.SIGINT)
@@ -302,7 +312,7 @@ def killed(directory):
     p = rig.start([rig.perfwalk(), "record", "-e", "cpu-clock/freq=499/", "-e", "page-faults", "-o", text, "--",
                    *workload(directory, 90)], stdin=fd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     os.close(fd)
-    err = p.stderr.readline()
+    err = wait_recording(p)
     rig.check("recording" in err, err.strip())
     profiler = rig.wait_for("the profiler", lambda: next(
         (c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"]), 0))
@@ -342,7 +352,7 @@ def losses(directory):
     p = rig.start([rig.perfwalk(), "record", "-e", "cpu-clock/freq=49,stack-size=1K/", "-e",
                    "page-faults/period=1,stack-size=65528/", *outputs, "--", *workload(directory, 60)],
                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    err = p.stderr.readline()
+    err = wait_recording(p)
     rig.check("recording" in err, err.strip())
     profiler = rig.wait_for("the profiler", lambda: next(
         (c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"]), 0))
