@@ -45,3 +45,12 @@ tests_unit_test_sandbox_LDADD = libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-frame-ring
 tests_unit_test_frame_ring_SOURCES = tests/unit/test-frame-ring.c tests/unit/test.h
 tests_unit_test_frame_ring_LDADD = libprocess.a libutil.a
+
+# make bench-shell: what the filters of system calls cost a sample; as root.
+EXTRA_PROGRAMS += tests/bench/filter-bench
+tests_bench_filter_bench_SOURCES = tests/bench/filter.c
+tests_bench_filter_bench_LDADD = libprocess.a libutil.a
+CLEANFILES += tests/bench/filter-bench$(EXEEXT)
+.PHONY: bench-shell
+bench-shell: perfwalk tests/bench/filter-bench$(EXEEXT)
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/bench/shell.py $(abs_builddir)/tests/bench/filter-bench$(EXEEXT)
