@@ -142,8 +142,8 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
  * it each thread is assumed to do what it did before, until its next switch says otherwise.
  */
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
-/* The thread, or the program in it, is gone: tells its time, forgets it. It ran until time_ns, if it
- * was running; 0: nobody knows. */
+/* The thread, or the program in it, is gone: tells its time, forgets it. It ran until time_ns, if
+ * it was running; 0: nobody knows. */
 void switches_end(struct switches *s, uint32_t id, uint64_t time_ns);
 /* Reports everything up to this time. A block that lasts is reported so far, and goes on. */
 void switches_close(struct switches *s, uint64_t time_ns);
