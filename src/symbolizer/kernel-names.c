@@ -8,7 +8,7 @@
  * Modules get names alone: their debug files are relocatable, and only root can read in
  * /sys/module where each section lies. Nothing shows that a module was loaded where another one
  * has been, so kallsyms is read again now and then while names in modules and of BPF programs
- * are used; less often while it stays the same.
+ * are used.
  */
 #include "src/symbolizer/kernel-names.h"
 
@@ -25,11 +25,9 @@
 #include "util/log.h"
 #include "util/notes.h"
 
-#define RETRY_NS (30 * NSEC_PER_SEC)
-/* The kernel takes 60 ms and more to write it: later each time that nothing has changed. */
-#define REFRESH_NS     (120 * NSEC_PER_SEC)
-#define MAX_REFRESH_NS (16 * 60 * NSEC_PER_SEC)
-#define MAX_NOTES      4096
+#define RETRY_NS   (30 * NSEC_PER_SEC)
+#define REFRESH_NS (120 * NSEC_PER_SEC) /* the kernel takes 60 ms and more to write it */
+#define MAX_NOTES  4096
 
 struct kernel_names {
 	const struct symbol_limits *limits;
@@ -37,8 +35,7 @@ struct kernel_names {
 	void *ctx;
 	int kallsyms_fd;
 	struct kallsyms *kallsyms;
-	uint64_t read_ns;    /* of kallsyms; 0: not yet */
-	uint64_t refresh_ns; /* until it is read again */
+	uint64_t read_ns; /* of kallsyms; 0: not yet */
 	bool modules_told,
 		modules_outdated; /* names in modules were given out; by an older table */
 	uint8_t build_id[64];
@@ -134,11 +131,8 @@ static void read_kallsyms(struct kernel_names *k)
 	k->read_ns = clock_monotonic_ns();
 	if (k->kallsyms_fd >= 0 && lseek(k->kallsyms_fd, 0, SEEK_SET) >= 0)
 		r = kallsyms_new_fd(&fresh, k->kallsyms_fd, k->limits);
-	if (r == 0 && k->kallsyms && kallsyms_equal(fresh, k->kallsyms)) {
-		k->refresh_ns *= k->refresh_ns < MAX_REFRESH_NS ? 2 : 1;
+	if (r == 0 && k->kallsyms && kallsyms_equal(fresh, k->kallsyms))
 		return;
-	}
-	k->refresh_ns = REFRESH_NS;
 	k->modules_outdated |= k->modules_told;
 	k->modules_told = false;
 	if (r == 0) {
@@ -157,7 +151,7 @@ bool kernel_names_refresh(struct kernel_names *k, uint64_t now_ns)
 {
 	bool outdated;
 
-	if (k->modules_told && now_ns >= k->read_ns + k->refresh_ns)
+	if (k->modules_told && now_ns >= k->read_ns + REFRESH_NS)
 		read_kallsyms(k);
 	outdated = k->modules_outdated;
 	k->modules_outdated = false;
