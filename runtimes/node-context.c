@@ -30,7 +30,7 @@ static bool is_object(uint64_t word)
 	return word > PAGE && word % 4 == TAG;
 }
 
-struct table {
+struct context_table {
 	struct memory *memory;
 	uint64_t at;
 	uint64_t words[READ_WORDS]; /* the first ones */
@@ -38,7 +38,7 @@ struct table {
 };
 
 /* Small tables with one read. */
-static bool read_table(struct table *t, uint64_t tagged)
+static bool read_table(struct context_table *t, uint64_t tagged)
 {
 	uint64_t left;
 
@@ -48,7 +48,7 @@ static bool read_table(struct table *t, uint64_t tagged)
 	return memory_read(t->memory, t->at, t->words, t->n * sizeof(t->words[0]));
 }
 
-static bool read_words(struct table *t, uint32_t first, uint32_t n, uint64_t *ret)
+static bool read_words(struct context_table *t, uint32_t first, uint32_t n, uint64_t *ret)
 {
 	if (first + n > t->n)
 		return memory_read(t->memory, t->at + first * sizeof(*ret), ret, n * sizeof(*ret));
@@ -57,7 +57,7 @@ static bool read_words(struct table *t, uint32_t first, uint32_t n, uint64_t *re
 }
 
 /* The value of a key with that hash; 0: it is not there. */
-static uint64_t find_value(struct table *t, uint64_t key, uint32_t hash)
+static uint64_t find_value(struct context_table *t, uint64_t key, uint32_t hash)
 {
 	uint32_t n_buckets = (uint32_t)small(t->words[TABLE_BUCKETS]);
 	uint64_t word, entry[ENTRY_WORDS];
@@ -92,7 +92,7 @@ bool node_context_find(struct memory *m, uint64_t variable, struct node_context 
 		uint32_t hash, padding; /* of the storage */
 		uint64_t undefined;
 	} v;
-	struct table t = {.memory = m};
+	struct context_table t = {.memory = m};
 	uint64_t key, value, table;
 
 	if (!memory_read(m, variable, &v, sizeof(v)) || !v.slot || !v.storage)
