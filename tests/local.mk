@@ -212,7 +212,7 @@ check-outage: perfwalk
 # Longer captures: some 30,000 samples in spans, and as many of goroutines.
 check-spans: perfwalk
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/spans.py
-	SPANS_LENGTH=$${SPANS_LENGTH:-5} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
+	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
 
 # All system tests, in which a system call that a filter refuses is named; TRAP_TESTS="NAME..." for some tests only.
 check-trap:

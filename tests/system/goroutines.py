@@ -79,7 +79,7 @@ def check_attributes(samples, what):
 def check_capture(name, what):
     program = Program(name)
     out = rig.path(f"{name}.otlp")
-    r = rig.record_cpu(1.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
+    r = rig.record_cpu(2.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
         check_samples(samples_of(otlp.decode(f.read()), program.pid), program, what)
