@@ -54,7 +54,7 @@ def samples_of(message, pid):
 def check_python():
     environment = dict(os.environ, PYTHONPATH=fetch(), DD_TRACE_OTEL_CTX_ENABLED="true",
                        DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false",
-                       DD_SERVICE="shop", DD_ENV="test", DD_VERSION="1.2")
+                       DD_SERVICE=f"python-{os.getpid()}", DD_ENV="test", DD_VERSION="1.2")
     told = open(rig.path("told"), "w+", encoding="utf-8")
     program = rig.start([sys.executable, os.path.join(rig.WORKLOADS, "traced.py")], env=environment, stdout=told,
                         stderr=subprocess.DEVNULL)
