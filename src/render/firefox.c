@@ -474,13 +474,41 @@ static void put_time(const struct firefox *x, uint64_t unix_ns)
 	(void)fprintf(x->out, "%" PRIu64 ".%06" PRIu64, ns / 1000000, ns % 1000000);
 }
 
+/* The profiler knows three kinds of weights; what is none of time or memory is a number. */
+static const char *weight_type(const struct profile *p)
+{
+	const char *unit = p->types[0].weighted ? profile_period_unit(p) : "";
+
+	return strcmp(unit, "bytes") == 0	  ? "bytes"
+	       : strcmp(unit, "nanoseconds") == 0 ? "tracing-ms"
+						  : "samples";
+}
+
+static void put_weights(const struct firefox *x, uint32_t first, uint32_t end)
+{
+	bool milliseconds = strcmp(weight_type(x->p), "tracing-ms") == 0;
+
+	(void)fputs("],\n\"weight\":[", x->out);
+	for (uint32_t i = first; i < end; i++) {
+		int64_t v = x->p->types[0].samples.items[x->by_thread.order[i]].value;
+
+		if (milliseconds)
+			(void)fprintf(x->out, "%s%s%" PRId64 ".%06" PRId64, i > first ? "," : "",
+				      v < 0 ? "-" : "", profile_size(v) / 1000000,
+				      profile_size(v) % 1000000);
+		else
+			(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "", v);
+	}
+	(void)fputs("],", x->out);
+}
+
 static void put_samples(const struct firefox *x, uint32_t thread)
 {
 	uint32_t first = x->by_thread.first[thread], end = x->by_thread.first[thread + 1];
 	const struct profile_sample *samples = x->p->types[0].samples.items;
 	bool weighted = false;
 
-	(void)fputs("\"samples\":{\"weightType\":\"samples\",\"stack\":[", x->out);
+	(void)fprintf(x->out, "\"samples\":{\"weightType\":\"%s\",\"stack\":[", weight_type(x->p));
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t leaf = x->leaves[samples[x->by_thread.order[i]].stack];
 
@@ -501,11 +529,10 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 		(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "",
 			      profile_product(samples[x->by_thread.order[i]].value,
 					      x->p->types[0].period_ns));
-	(void)fputs(weighted ? "],\n\"weight\":[" : "],\n\"weight\":null,", x->out);
-	for (uint32_t i = first; i < end && weighted; i++)
-		(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "",
-			      samples[x->by_thread.order[i]].value);
-	(void)fputs(weighted ? "]," : "", x->out);
+	if (weighted)
+		put_weights(x, first, end);
+	else
+		(void)fputs("],\n\"weight\":null,", x->out);
 	put_end(x, end - first);
 }
 

@@ -164,7 +164,7 @@ def check_outputs(samples, outs, kind=None, period=1, proportional=False, times=
         elif form == "ndjson":
             expect.check_ndjson(samples, data, period, proportional)
         elif form == "firefox":
-            expect.check_firefox(samples, data, proportional, times)
+            expect.check_firefox(samples, data, kind, proportional, times)
         elif form == "json":
             expect.check_otlp(samples, data, proportional, times, otlpjson.decode)
         elif form == "page":
@@ -597,7 +597,7 @@ class Names:
                              for p in otlp.decode(outs["otlp"]) for s in p.samples))
         every = expect.viewers.speedscope(outs["speedscope"])[0]
         apart("speedscope", Counter({k[1]: v for k, v in every.items()}))
-        sums, _ = expect.viewers.firefox(outs["firefox"])
+        sums, *_ = expect.viewers.firefox(outs["firefox"])
         apart("Firefox", Counter({k[4][0][0]: v for k, v in sums.items()}))
         table = tool.run("report", *tool.write(case.inputs), "-s", "symbol", *ALL).decode().splitlines()[1:]
         apart("report", Counter({r.split("\t")[3]: int(r.split("\t")[2]) for r in table}))

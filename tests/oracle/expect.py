@@ -251,7 +251,10 @@ def firefox_process(task):
     return comm_of(task) + (f" ({owner_of(task)})" if owner_of(task) else "")
 
 
-def check_firefox(samples, data, proportional=False, times=False):
+FIREFOX_KINDS = {"bytes": "bytes", "nanoseconds": "tracing-ms"}
+
+
+def check_firefox(samples, data, kind=None, proportional=False, times=False):
     def key_of(s):
         places = []
         for frame in reversed(s.stack):
@@ -262,7 +265,9 @@ def check_firefox(samples, data, proportional=False, times=False):
         process = firefox_process(s.task)
         return process, clean(s.task.thread) or process, str(s.task.pid), str(s.task.tid), tuple(places)
 
-    sums, stamps = viewers.firefox(data)
+    sums, stamps, weights = viewers.firefox(data)
+    if kind and weights != FIREFOX_KINDS.get(kind[1], "samples"):
+        raise Mismatch(f"Firefox: weights of {kind} are {weights}")
     same("Firefox", add_up((key_of(s), s.values[0]) for s in samples), add_up(sums.items()), proportional)
     if times:
         start = viewers.load(data)["meta"]["startTime"]

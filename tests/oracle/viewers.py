@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from decimal import Decimal
 from xml.etree import ElementTree
 
 
@@ -16,8 +17,8 @@ def unique(pairs):
     return dict(pairs)
 
 
-def load(data):
-    return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, object_pairs_hook=unique)
+def load(data, **options):
+    return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data, object_pairs_hook=unique, **options)
 
 
 def expect(condition, text):
@@ -96,9 +97,9 @@ def columns(table):
 
 
 def firefox(data):
-    """(process, thread, pid, tid, root first (name, module, file, line)) to weight, and all times
-    in ms as (the same key, time, weight)."""
-    file = load(data)
+    """(process, thread, pid, tid, root first (name, module, file, line)) to weight, all times in ms as (the same key,
+    time, weight), and the kind of the weights. Those of time are in ms there, and in nanoseconds here."""
+    file = load(data, parse_float=Decimal)
     shared = file["shared"]
     strings = shared["stringArray"]
     stacks, frames, functions = (columns(shared[t]) for t in ("stackTable", "frameTable", "funcTable"))
@@ -115,17 +116,21 @@ def firefox(data):
     for prefix, frame in zip(stacks["prefix"], stacks["frame"]):
         expect(prefix is None or prefix < len(paths), "firefox: prefixes come first")
         paths.append((() if prefix is None else paths[prefix]) + (place(frame),))
-    sums, times = Counter(), []
+    sums, times, kinds = Counter(), [], set()
     for t in file["threads"]:
         s = columns(t["samples"])
+        kinds.add(s["weightType"])
         weights = s["weight"] or [1] * s["length"]
+        if s["weightType"] == "tracing-ms":
+            weights = [int(w * 10**6) for w in weights]
         expect(s["time"] == sorted(s["time"]), "firefox: times ascend")
         for stack, time, weight in zip(s["stack"], s["time"], weights):
             key = (t["processName"], t["name"], t["pid"].split(".")[0], t["tid"],
                    () if stack is None else paths[stack])
             sums[key] += weight
-            times.append((key, time, weight))
-    return sums, times
+            times.append((key, float(time), weight))
+    expect(len(kinds) == 1, f"firefox: one kind of weights: {kinds}")
+    return sums, times, kinds.pop()
 
 
 # ---- The page ----
