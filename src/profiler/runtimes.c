@@ -46,6 +46,7 @@ struct runtimes {
 	struct time_share share;
 	bool walking, refused; /* this walk reads; its share is spent */
 	/* Of the walk. */
+	uint64_t taken_ns;
 	struct {
 		struct stepped_frame frame;
 		uint32_t index;
@@ -206,8 +207,9 @@ static void count_vain(struct process_runtime *p)
 
 /* ---- The walk ---- */
 
-void runtimes_begin(struct runtimes *r)
+void runtimes_begin(struct runtimes *r, uint64_t taken_ns)
 {
+	r->taken_ns = taken_ns;
 	r->n = r->next = 0;
 	r->stepper = NULL;
 	r->refused = false;
@@ -232,7 +234,7 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 	}
 	r->walking = true;
 	if (p->stepper)
-		stepper_begin(p->stepper, MAX_READS, MAX_BYTES);
+		stepper_begin(p->stepper, MAX_READS, MAX_BYTES, r->taken_ns);
 	return true;
 }
 
