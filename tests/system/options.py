@@ -130,12 +130,13 @@ def check_pprof(data, stacks):
 def by_process(directory):
     one = rig.start(["./chain"], cwd=directory)
     two = rig.start(["./recurse"], cwd=directory)
-    rig.start(["./frames"], cwd=directory)
-    time.sleep(0.3)
+    other = rig.start(["./frames"], cwd=directory)
+    used = rig.cpu_seconds(other.pid)
     out = rig.path("by-pid.folded")
-    r = rig.record("-p", f"{one.pid},{two.pid}", "-F", "199", "-d", "2", "-o", out)
+    r = rig.record_cpu(1, [one.pid, two.pid], "-p", f"{one.pid},{two.pid}", "-F", "199", "-o", out)
     comms = {s.comm for s in rig.read_folded(out)}
     rig.check(r.status == 0 and comms == {"chain", "recurse"}, f"-p with two processes: {comms}")
+    rig.check(rig.cpu_seconds(other.pid) > used, "while a third one ran, too")
 
 
 def interrupt(directory):

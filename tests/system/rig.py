@@ -437,6 +437,12 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def wait_for_cpu(pid, seconds):
+    """Until a process has used so much more CPU time."""
+    used = cpu_seconds(pid)
+    wait_for(f"{seconds} s of CPU time", lambda: cpu_seconds(pid) - used >= seconds, 60)
+
+
 class Stopwatch:
     """Time for a process and its children: without what they waited for a CPU that others had."""
 
