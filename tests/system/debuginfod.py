@@ -242,10 +242,12 @@ def check_bad(receiver):
     rig.check(not any(f.startswith(bad["half"].id) for f in files(cache)), "half a file is none")
     lines = [line for line in d.log().splitlines() if "debuginfod: " in line]
     rig.check(len(lines) == 1, "one line for it" + ("" if len(lines) == 1 else f", not {lines}"))
-    rig.kill(d.role("fetcher"), 9)
+    old = d.role("fetcher")
+    rig.kill(old, 9)
     n = receiver.count()
     receiver.wait_for(n + 2)
-    rig.check(d.alive() and d.role("fetcher"), "the fetcher may die: windows go on, and a new one starts")
+    rig.wait_for("another fetcher", lambda: d.role("fetcher") not in (0, old))
+    rig.check(d.alive(), "the fetcher may die: windows go on, and a new one starts")
     d.stop()
     for p in [*bad.values(), *large]:
         rig.end(p.process)
