@@ -173,6 +173,9 @@ def by_thread(samples):
     return threads.values()
 
 
+SPEEDSCOPE_KINDS = (("samples", "count"), ("alloc_space", "bytes"), ("alloc_objects", "count"), ("off_cpu", "nanoseconds"))
+
+
 def speedscope(rng, tool):
     """speedscope's importer has the model's self and total weights, of the sum and of each thread."""
     directory = viewer_directory()
@@ -180,16 +183,21 @@ def speedscope(rng, tool):
     models, files = [], []
     for i in range(8):
         form = rng.choice(("pprof", "otlp", "folded"))
-        x = Input(generate.profile(rng, form, (("samples", "count"),), 10**7), form, rng)
+        kind = ("samples", "count") if form == "folded" else rng.choice(SPEEDSCOPE_KINDS)
+        x = Input(generate.profile(rng, form, (kind,), 10**7), form, rng)
         tool.convert(tool.write([x]), ("speedscope",), prefix=f"s{i}")
         models.append(x)
         files.append(tool.path(f"s{i}.speedscope.json"))
     have = json.loads(run("node", os.path.join(HERE, "speedscope.js"), bundle, *files))
     for file, x in zip(files, models):
         samples = read(x.profile, x.form)
-        period = period_of(x.profile, 0)
+        kind = x.profile.types[0]
+        period = period_of(x.profile, 0) if kind[0] == "samples" else 1
         if have[file] is None:
             raise Mismatch(f"speedscope cannot read {file}")
+        unit = expect.viewers.speedscope(open(file, "rb").read())[2]
+        if kind[0] != "samples" and unit != (kind[1] if kind[1] != "count" else "none"):
+            raise Mismatch(f"speedscope: {kind} is in {unit}")
         want = rows_of(samples, period, True)
         if sorted(have[file][0]["frames"]) != want or have[file][0]["total"] != sum(s.values[0] for s in samples) * period:
             raise Mismatch(f"speedscope, {file}: {have[file][0]}, expected {want}")
