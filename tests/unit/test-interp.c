@@ -4,6 +4,7 @@
  * those that the programs themselves said when they were recorded (tests/workloads/calls.*). Then
  * the memory lies.
  */
+#include "runtimes/trust.h"
 #include "tests/runtimes/recorded-chain.h"
 #include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
@@ -114,6 +115,65 @@ static void test_limits(void)
 	}
 }
 
+/* In a process that was walked often, frames that are where they were cost next to nothing. */
+static void test_believed(void)
+{
+	struct chained_frame frames[CHAIN_MAX_FRAMES];
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		uint64_t first, reads;
+		size_t n;
+
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		first = interp_stats(interp)->reads;
+		for (int k = 0; k < TRUST_AFTER; k++)
+			CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		reads = interp_stats(interp)->reads;
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		reads = interp_stats(interp)->reads - reads;
+		CHECK_INT(reads, <, n);
+		CHECK_INT(reads, <, first / 5);
+		close_recording();
+	}
+}
+
+/* In so many walks an object is believed until it is looked at. */
+static int count_believed(struct trust *t, struct trust_walks *w)
+{
+	int n = 0;
+
+	for (trust_begin_walk(w); trust_has(t, w); trust_begin_walk(w))
+		n++;
+	return n;
+}
+
+static void test_trust(void)
+{
+	struct trust_walks w = {.walk = UINT32_MAX};
+	struct trust old = {.walk = 0}, young = {.walk = 0};
+
+	for (int i = 0; i < TRUST_AFTER; i++) {
+		CHECK_INT(count_believed(&old, &w), ==, 0);
+		trust_prove(&old, &w);
+		CHECK(trust_has(&old, &w));
+	}
+	CHECK_INT(count_believed(&old, &w), ==, TRUST_FOR);
+	trust_prove(&old, &w);
+	/* One that changes soon says nothing about others. */
+	trust_prove(&young, &w);
+	trust_end(&young, &w);
+	CHECK_INT(count_believed(&old, &w), ==, TRUST_FOR);
+	/* One that was believed does, for a long time, but not for ever. */
+	trust_prove(&old, &w);
+	young = old;
+	trust_end(&young, &w);
+	CHECK_INT(count_believed(&old, &w), ==, 0);
+	for (int i = 0; i < TRUST_NOBODY; i++)
+		trust_begin_walk(&w);
+	CHECK_INT(count_believed(&old, &w), ==, TRUST_FOR);
+}
+
 /* ---- What lies ---- */
 
 /* Each word of the memory that is read, one after the other, is something else. */
@@ -211,6 +271,8 @@ int main(void)
 	RUN(test_recorded);
 	RUN(test_entries);
 	RUN(test_limits);
+	RUN(test_believed);
+	RUN(test_trust);
 	RUN(test_wild);
 	RUN(test_loops);
 	RUN(test_names);
