@@ -66,10 +66,10 @@ bool stepper_is_tried(const struct stepper *s)
 	return s->v8 ? v8_is_tried(s->v8) : hotspot_is_tried(s->hotspot);
 }
 
-void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes, uint64_t taken_ns)
+void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes)
 {
 	if (s->v8)
-		v8_begin(s->v8, reads, bytes, taken_ns);
+		v8_begin(s->v8, reads, bytes);
 	else
 		hotspot_begin(s->hotspot, reads, bytes);
 }

@@ -29,8 +29,8 @@ const char *stepper_name(const struct stepper *s);
 const char *stepper_release(const struct stepper *s);
 bool stepper_is_tried(const struct stepper *s);
 
-/* Before each walk: its budget, and when the sample was taken, as v8_begin(). */
-void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes, uint64_t taken_ns);
+/* Before each walk: its budget, in reads and bytes. */
+void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes);
 /* Whether code at pc may be its own: cheap, and never wrong if false. */
 bool stepper_may_have(const struct stepper *s, uint64_t pc);
 /* Whether frame pointers lead through its code, without names, where it is not asked. */

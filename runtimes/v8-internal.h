@@ -30,7 +30,7 @@ enum {
 	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
 	V8_LINE_STEP = 8192,
 	V8_MAX_PLACES = 16384,
-	V8_N_BLOCKS = 512, /* of what was read in this walk, or just before */
+	V8_N_BLOCKS = 128, /* of what was read in this walk */
 	V8_BLOCK_BYTES = 512,
 	V8_MAX_TEXT = 1 << 20,
 };
@@ -86,8 +86,7 @@ struct v8_lines {
 	uint32_t before[V8_LINE_STEPS];
 };
 
-/* What was read in a walk, or in some in a row, in blocks: objects lie together, and are read field
- * by field. */
+/* What was read in a walk, in blocks: objects lie together, and are read field by field. */
 struct v8_block {
 	uint64_t at; /* of its first byte */
 	uint32_t walk;
@@ -116,8 +115,7 @@ struct v8 {
 	struct memory memory; /* through the blocks */
 	struct memory below;  /* the process's; it has the budget */
 	struct v8_memo *memo;
-	uint32_t owner, walk; /* its number there, and that of its walks in a row */
-	uint64_t walk_ns;     /* when they began */
+	uint32_t owner, walk; /* its number there, and that of its walk */
 	struct image image;
 	struct v8_tables tables;
 	char release[32];

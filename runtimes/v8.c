@@ -4,16 +4,12 @@
 #include <stdlib.h>
 
 #include "runtimes/v8-internal.h"
-#include "util/clock.h"
 
 enum {
 	OPEN_READS = 20000,
 	OPEN_BYTES = 16 << 20,
 	MAX_BYTECODES = 256,
 };
-/* The walks of some samples in a row, which were all taken before the first of them: what one read,
- * the next one would read, too. */
-#define WALKS_IN_A_ROW_NS NSEC_PER_MSEC
 
 static const uint32_t tried[][2] = {{9, 4}, {10, 2}, {11, 3}, {12, 4}, {13, 6}};
 
@@ -102,7 +98,7 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 	r = join_memo(v);
 	if (r < 0)
 		return r;
-	v8_begin(v, OPEN_READS, OPEN_BYTES, UINT64_MAX);
+	v8_begin(v, OPEN_READS, OPEN_BYTES);
 	if (!image_open(&v->image, &v->memory, image))
 		return -ENOENT;
 	r = v8_tables_read(&v->tables, &v->image, ret_why);
@@ -158,20 +154,16 @@ const struct v8_stats *v8_stats(const struct v8 *v)
 	return &v->stats;
 }
 
-void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes, uint64_t taken_ns)
+void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 {
 	struct v8_memo *m = v->memo;
-	uint64_t now = clock_monotonic_ns();
 
 	v->below.reads_left = reads;
 	v->below.bytes_left = bytes;
 	v->memory.reads_left = UINT32_MAX;
 	v->memory.bytes_left = UINT64_MAX;
-	if (taken_ns >= v->walk_ns || now - v->walk_ns > WALKS_IN_A_ROW_NS) {
-		m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
-		v->walk = m->last_walk;
-		v->walk_ns = now;
-	}
+	m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
+	v->walk = m->last_walk;
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
 	if (m->places.n > V8_MAX_PLACES * 3 / 4 || strtab_bytes(&m->texts) > V8_MAX_TEXT * 3 / 4 ||

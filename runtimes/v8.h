@@ -49,9 +49,8 @@ const char *v8_level_name(enum v8_level level);
 /* A frame's text: in UTF-8, valid until the next walk. */
 const char *v8_text(const struct v8 *v, strid id);
 
-/* Before each walk: its budget, in reads and bytes; when the sample was taken, by the monotonic
- * clock: what a walk just before has read since is not read again. UINT64_MAX: all is. */
-void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes, uint64_t taken_ns);
+/* Before each walk: its budget, in reads and bytes. */
+void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes);
 /*
  * One physical frame. Puts the functions that were executing in it into frames (innermost first, at
  * most max; more are left out), *ret_n of them: none in code of V8's own, such as a built-in

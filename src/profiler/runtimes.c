@@ -46,7 +46,6 @@ struct runtimes {
 	struct time_share share;
 	bool walking, refused; /* this walk reads; its share is spent */
 	/* Of the walk. */
-	uint64_t taken_ns;
 	struct {
 		struct stepped_frame frame;
 		uint32_t index;
@@ -207,9 +206,8 @@ static void count_vain(struct process_runtime *p)
 
 /* ---- The walk ---- */
 
-void runtimes_begin(struct runtimes *r, uint64_t taken_ns)
+void runtimes_begin(struct runtimes *r)
 {
-	r->taken_ns = taken_ns;
 	r->n = r->next = 0;
 	r->stepper = NULL;
 	r->refused = false;
@@ -234,7 +232,7 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 	}
 	r->walking = true;
 	if (p->stepper)
-		stepper_begin(p->stepper, MAX_READS, MAX_BYTES, r->taken_ns);
+		stepper_begin(p->stepper, MAX_READS, MAX_BYTES);
 	return true;
 }
 

@@ -44,9 +44,8 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 					     uint32_t major, uint32_t minor);
 struct process_runtime *runtimes_free_process(struct runtimes *r, struct process_runtime *p);
 
-/* Before each walk. taken_ns: when the sample was taken, by the monotonic clock; UINT64_MAX: not
- * known. */
-void runtimes_begin(struct runtimes *r, uint64_t taken_ns);
+/* Before each walk. */
+void runtimes_begin(struct runtimes *r);
 /* One frame of it, as unwind_foreign_fn. */
 enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 				 const struct unwind_foreign *frame, struct unwind_regs *regs,

@@ -185,7 +185,7 @@ static uint32_t add_user_frames(struct attribution *a, const struct record *r, u
 	a->counters[PROFILE_USER_STACKS]++;
 	code_unwinding_begin(a->code);
 	if (a->runtimes)
-		runtimes_begin(a->runtimes, a->other_clock ? UINT64_MAX : r->time_ns);
+		runtimes_begin(a->runtimes);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack,
 			      attribution_find_mapping, a, a->walked, a->max_frames, &n_walked);
 	if (a->runtimes)

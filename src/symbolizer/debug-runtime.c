@@ -230,7 +230,7 @@ static bool show_v8_stack(struct v8 *v, int memory, const struct stopped *s,
 	struct runtime_stack stack = copy_stack(memory, regs->sp);
 	size_t n_shown = 0;
 
-	v8_begin(v, MAX_READS, MAX_BYTES, UINT64_MAX);
+	v8_begin(v, MAX_READS, MAX_BYTES);
 	for (enum runtime_step step = RUNTIME_STEP; step == RUNTIME_STEP;) {
 		struct stepped_frame frames[MAX_FRAMES];
 		size_t n;

@@ -85,8 +85,7 @@ static bool walk_stack(void)
 	enum runtime_step r = RUNTIME_STEP;
 	size_t n;
 
-	/* All were taken before. */
-	stepper_begin(stepper, MAX_READS, MAX_BYTES, 0);
+	stepper_begin(stepper, MAX_READS, MAX_BYTES);
 	for (int i = 0; i < MAX_STEPS && r == RUNTIME_STEP; i++) {
 		if (!stepper_may_have(stepper, regs.pc))
 			break;

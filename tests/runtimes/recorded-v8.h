@@ -14,7 +14,7 @@ static inline size_t recorded_walk_v8(struct v8 *v, const struct recorded_walk *
 	size_t total = 0;
 
 	memcpy(regs.r, w->r, sizeof(w->r));
-	v8_begin(v, 4000, 4 << 20, UINT64_MAX);
+	v8_begin(v, 4000, 4 << 20);
 	while (step == RUNTIME_STEP) {
 		struct stepped_frame frames[64];
 		size_t n;

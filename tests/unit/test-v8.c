@@ -198,7 +198,7 @@ static void test_spent(void)
 	regs = (struct runtime_regs){
 		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
 	memcpy(regs.r, w->r, sizeof(w->r));
-	v8_begin(v8, 2, 1000, UINT64_MAX);
+	v8_begin(v8, 2, 1000);
 	for (int i = 0; i < 64 && step == RUNTIME_STEP; i++)
 		step = v8_step(v8, &stack, &regs, frames, 8, &n);
 	CHECK_INT(step, ==, RUNTIME_SPENT);
