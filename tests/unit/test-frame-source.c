@@ -133,7 +133,7 @@ static struct runtime_frames frames_of(uint32_t sample)
 		.file = "made_up.rb",
 		.line = 1 + sample,
 	};
-	return (struct runtime_frames){&own, 1, false, NULL};
+	return (struct runtime_frames){.items = &own, .n = 1};
 }
 
 static enum frame_source_answer on_ask(void *ctx, const struct frame_source_sample *s,
