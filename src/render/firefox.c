@@ -506,7 +506,8 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 {
 	uint32_t first = x->by_thread.first[thread], end = x->by_thread.first[thread + 1];
 	const struct profile_sample *samples = x->p->types[0].samples.items;
-	bool weighted = false;
+	/* Without weights each sample is one of the unit, which here is none of ours. */
+	bool weighted = strcmp(weight_type(x->p), "tracing-ms") == 0;
 
 	(void)fprintf(x->out, "\"samples\":{\"weightType\":\"%s\",\"stack\":[", weight_type(x->p));
 	for (uint32_t i = first; i < end; i++) {
