@@ -130,7 +130,8 @@ class Machine:
         return 0
 
     def command(self, *argv):
-        return ["nsenter", "-t", str(self.pid), "-m", "-p", "-u", "-i", "-C", "--", *argv]
+        """Without our directory for temporary files, which the machine does not have."""
+        return ["nsenter", "-t", str(self.pid), "-m", "-p", "-u", "-i", "-C", "--", "env", "-u", "TMPDIR", *argv]
 
     def try_run(self, *argv, timeout=60, **options):
         """The exit status, and what it said."""
