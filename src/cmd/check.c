@@ -338,12 +338,19 @@ static void say_seccomp(const struct check *c)
 		line(OK, "seccomp", "no filter");
 }
 
+static void add_name(char *list, size_t size, enum peer who)
+{
+	size_t n = strlen(list);
+
+	(void)snprintf(list + n, size - n, "%s%s", n ? ", " : "", sandbox_name(who));
+}
+
 /* Not deduced: each role is taken on by a process that then tries to get out. */
 static void say_sandbox(void)
 {
 	struct sandbox_tried t;
 	int landlock = -ENOSYS;
-	char roles[128] = "";
+	char roles[128] = "", without[64] = "";
 
 	if (sandbox_choose_mode(SANDBOX_ERRNO) == SANDBOX_NO) {
 		line(NOTE, "sandbox", "no system call filters: %s",
@@ -353,9 +360,13 @@ static void say_sandbox(void)
 		return;
 	}
 	for (int who = 0; who <= SANDBOX_OPENER; who++) {
-		size_t n = strlen(roles);
-		int r = sandbox_try((enum peer)who, &t);
+		int r;
 
+		if (sandbox_makes_files((enum peer)who)) {
+			add_name(without, sizeof(without), (enum peer)who);
+			continue;
+		}
+		r = sandbox_try((enum peer)who, &t);
 		if (r == 0)
 			r = t.seccomp_error;
 		if (r < 0) {
@@ -371,12 +382,15 @@ static void say_sandbox(void)
 			fix("report this kernel");
 			return;
 		}
-		(void)snprintf(roles + n, sizeof(roles) - n, "%s%s", n ? ", " : "",
-			       sandbox_name((enum peer)who));
+		add_name(roles, sizeof(roles), (enum peer)who);
 		if (who != SANDBOX_OPENER)
 			landlock = t.landlock;
 	}
 	line(OK, "sandbox", "filters hold in %s", roles);
+	if (*without)
+		line(NOTE, "sandbox",
+		     "no filter in %s: before Linux 3.17 they make files in /dev/shm by name",
+		     without);
 	if (landlock < 0)
 		line(NOTE, "sandbox",
 		     "no Landlock (%s): files are limited by the filters and the user alone",

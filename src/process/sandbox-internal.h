@@ -32,8 +32,6 @@ const struct sandbox_call *sandbox_calls(size_t *ret_n);
 int sandbox_program(const struct sandbox_call *calls, size_t n_calls, enum peer who,
 		    uint32_t refusal, struct sock_filter *ret, size_t max);
 
-/* Must the role create files by name, because the kernel has no memfd? */
-bool sandbox_makes_files(enum peer who);
 /* Handles the SIGSYS that a refused call raises in the mode "trap": names the call and exits. */
 void sandbox_trap_calls(void);
 

@@ -35,6 +35,8 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
  * 3.17 (no memfd_create) roles that create files in /dev/shm get no filter.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
+/* Is it such a role on such a kernel? */
+bool sandbox_makes_files(enum peer who);
 
 /* "profiler" ..., "opener" */
 const char *sandbox_name(enum peer who);

@@ -415,18 +415,20 @@ def check_libraries():
 
 
 def check_lacking():
-    """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
+    """With no more than Linux 3.10 has: without seccomp(2) of 3.17 and Landlock of 5.13."""
     if platform.machine() != "x86_64":
         rig.leave_out("the numbers of system calls here are x86_64's")
         return
-    lacking = [os.path.join(rig.build_workloads("lacking"), "lacking"), "317,444"]
+    lacking = [os.path.join(rig.build_workloads("lacking"), "lacking")]
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "lacking", argv_prefix=lacking, env={**os.environ, "PERFWALK_SECCOMP": ""})
         roles = roles_of(daemon)
         sink.wait_for(2, 20)
         status = json.loads(subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True,
                                            stdout=subprocess.PIPE).stdout)
-        rig.check(all(status[f"{name}.seccomp"] == "errno" and status[f"{name}.landlock"] == 0 for name in roles),
+        without = {"profiler", "symbolizer"}  # they make files of their own where there is no memfd_create(2)
+        rig.check(all(status[f"{name}.seccomp"] == ("no" if name in without else "errno") and status[f"{name}.landlock"] == 0
+                      for name in roles),
                   "a kernel without Landlock and seccomp(2): the filters are there, and the status says what is not")
         text = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status"], check=True, stdout=subprocess.PIPE,
                               text=True).stdout
@@ -434,7 +436,8 @@ def check_lacking():
         rig.check(daemon.roles() == roles, "and all goes on")
         daemon.stop()
     p = subprocess.run([*lacking, rig.perfwalk(), "check"], stdout=subprocess.PIPE, text=True, check=False)
-    rig.check("no Landlock" in p.stdout and "filters hold in profiler" in p.stdout, "and perfwalk check")
+    rig.check("no Landlock" in p.stdout and "filters hold in exporter" in p.stdout
+              and "no filter in profiler, symbolizer" in p.stdout, "and perfwalk check")
 
 
 def landlock_version():
