@@ -212,8 +212,8 @@ static void give_up(struct opener_helper *h, struct stuck *place, const struct s
 	h->pid = 0;
 }
 
-/* Is it runnable? Then it only needs a CPU, and waits for no server. */
-static bool is_running(pid_t pid)
+/* Is it runnable, so that it waits for no server? */
+static bool is_runnable(pid_t pid)
 {
 	char path[32], text[512], *end;
 	ssize_t n = -1;
@@ -229,10 +229,21 @@ static bool is_running(pid_t pid)
 	return end && end[1] == ' ' && end[2] == 'R';
 }
 
+/* Does a helper that is late only need a CPU? It is not starving if it has used one for long since
+ * it was late: a stranger gives it that much to do. *late_cpu_ns: 0 the first time. */
+static bool is_starving(pid_t pid, uint64_t *late_cpu_ns)
+{
+	uint64_t cpu_ns = clock_process_ns(pid);
+
+	if (*late_cpu_ns == 0)
+		*late_cpu_ns = cpu_ns;
+	return cpu_ns - *late_cpu_ns < DEADLINE_NS && is_runnable(pid);
+}
+
 /* Receives its descriptor or error. *ret_late: not answered yet. */
 static int receive(struct opener_helper *h, bool *ret_late)
 {
-	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now;
+	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now, late_cpu_ns = 0;
 	struct message m;
 	int fds[2], r;
 
@@ -240,7 +251,8 @@ static int receive(struct opener_helper *h, bool *ret_late)
 		struct pollfd p = {.fd = h->sock, .events = POLLIN};
 
 		now = clock_monotonic_ns();
-		if (now >= deadline && now - begin < STARVING_NS && is_running(h->pid))
+		if (now >= deadline && now - begin < STARVING_NS &&
+		    is_starving(h->pid, &late_cpu_ns))
 			deadline = now + DEADLINE_NS / 10;
 		if (now >= deadline) {
 			*ret_late = true;
