@@ -27,6 +27,7 @@
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
 #define LOOK_SAMPLES	     128
 #define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
+#define MAX_PAID_SAMPLES     16384 /* that pay for later looks */
 
 /* The attributes of a process while they are collected. */
 struct collection {
@@ -354,12 +355,18 @@ static void hurry(struct process_said *s, const struct host_process *p, uint64_t
 	s->n_mappings = p->n_mappings;
 }
 
-/* By samples since the last look: a context can be published without new code. */
-static bool is_paid(const struct process_said *s, const struct sayings *of,
-		    const struct host_process *p, uint64_t now_ns)
+/* A context can be published without new code. Whether the samples since then, of whatever process,
+ * pay for a look; then they have paid. */
+static bool is_paid(const struct process_said *s, struct sayings *of, const struct host_process *p,
+		    uint64_t now_ns)
 {
-	return s->looked && !s->published_ns && now_ns - s->looked_ns >= of->interval_ns &&
-	       s->n_samples >= LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;
+	uint64_t price = LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;
+
+	if (!s->looked || s->published_ns || now_ns - s->looked_ns < of->interval_ns ||
+	    of->n_samples < price)
+		return false;
+	of->n_samples -= price;
+	return true;
 }
 
 /* Looks come together: each is a question to a process that sleeps, which costs several times as
@@ -389,7 +396,7 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 					   .version = s->version};
 	}
 	hurry(s, p, now_ns);
-	s->n_samples++;
+	of->n_samples += of->n_samples < MAX_PAID_SAMPLES;
 	if (!of->outside || p->is_kernel || p->exited ||
 	    (now_ns < s->next_ns && !is_paid(s, of, p, now_ns)))
 		return;
@@ -399,7 +406,6 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 	}
 	s->next_ns = now_ns + FIRST_DELAY_NS;
 	s->looked_ns = now_ns;
-	s->n_samples = 0;
 	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
 		return;
 	s->looked = true;

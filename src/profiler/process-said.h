@@ -6,9 +6,9 @@
  * a pod, what its manifest put into the environment. The first one to have a key wins.
  *
  * A process is looked at when it has lived for a moment, and again: soon and then less and less
- * often while it says nothing, but soon if it maps more code, and at an interval once it had so
- * many samples that a look costs little beside them; at each interval once it has published a
- * context.
+ * often while it says nothing, but soon if it maps more code, and at each interval as long as all
+ * samples together are so many that these looks cost little beside them; at each interval in any
+ * case once it has published a context.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +25,7 @@ struct sayings {
 	uint64_t interval_ns;	  /* between looks at a context */
 	size_t n_bytes;		  /* held of all; bounded */
 	uint64_t n_refused;	  /* attributes that did not fit */
+	uint64_t n_samples;	  /* of all processes, that have paid for no look yet; bounded */
 };
 
 /* Of one process; {0} at first. */
@@ -42,7 +43,7 @@ struct process_said {
 	uint64_t published_ns; /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;
 	uint32_t n_mappings, n_hurried; /* of the process at the last sample; looks for new ones */
-	uint64_t looked_ns, n_samples;	/* the last look, and samples since */
+	uint64_t looked_ns;		/* the last look */
 };
 /* Looks again if it is time. now_ns: of any steady clock. in_pod: of Kubernetes. */
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,

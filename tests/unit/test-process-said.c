@@ -20,7 +20,7 @@ static volatile enum question asked; /* last */
 static struct ask ask;
 static struct outside outside = {.ask = &ask};
 static pid_t silent;
-static uint64_t interval_ns;
+static struct sayings of = {.outside = &outside};
 
 static void *answer(void *ctx)
 {
@@ -56,7 +56,6 @@ static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings
 			  uint64_t now_ns)
 {
 	static char program[] = "/bin/program";
-	struct sayings of = {.outside = &outside, .interval_ns = interval_ns};
 	struct host_process p = {
 		.pid = (uint32_t)pid, .executable_path = program, .n_mappings = n_mappings};
 
@@ -122,27 +121,37 @@ static void test_new_mappings(void)
 	CHECK_INT(n_asked, ==, 8);
 }
 
-/* Many samples are a reason to look at the next interval: those pay for it. */
+/* Many samples pay for a look at the next interval, whosever they are. */
 static void test_many_samples(void)
 {
 	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
-	struct process_said s = {.text = NULL};
+	struct process_said s = {.text = NULL}, busy = {.text = NULL};
 	uint64_t now = second;
 	int n = 0;
 
-	interval_ns = second;
-	for (int i = 0; i < 7; now += 64 * second, i++)
+	of.interval_ns = second;
+	for (int i = 0; i < 7; now += 64 * second, i++) {
 		CHECK_INT(look(&s, silent, 10, age, now), !=, NO_QUESTION);
+		CHECK_INT(look(&busy, silent, 10, age, now), !=, NO_QUESTION);
+	}
 	now -= 64 * second;
+	of.n_samples = 0;
 	while (look(&s, silent, 10, age, now + second) == NO_QUESTION && n < 1000)
 		n++;
 	CHECK_INT(n + 1, ==, 128 + 4 * 10);
 	/* Not before the interval has passed. */
-	interval_ns = 5 * second;
+	of.interval_ns = 5 * second;
 	for (n = 0; n < 1000; n++)
-		CHECK_INT(look(&s, silent, 10, age, now + 5 * second), ==, NO_QUESTION);
+		CHECK_INT(look(&busy, silent, 10, age, now + 4 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, silent, 10, age, now + 5 * second), ==, NO_QUESTION);
 	CHECK_INT(look(&s, silent, 10, age, now + 6 * second), ==, CONTEXT_ALONE);
-	interval_ns = 0;
+	/* A thousand pay for five: one of them was that one. */
+	for (n = 0;
+	     look(&busy, silent, 10, age, now + (5 * (uint64_t)n + 6) * second) == CONTEXT_ALONE;
+	     n++)
+		;
+	CHECK_INT(n, ==, 4);
+	of.interval_ns = 0;
 }
 
 static void test_process_that_publishes(void)
