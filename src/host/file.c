@@ -6,8 +6,11 @@
  * those who map it from then on.
  *
  * Descriptors are opened at first use, so that the file can still be read when its process or its
- * name is gone. Their number is limited; the least recently used is closed first. Entries without a
- * mapping stay for some windows, because the next short-lived process maps the same libraries.
+ * name is gone. Their number is limited. Each frame uses a file, so a use only leaves a mark: the
+ * list of open files is put in order when one of them is to be closed. That is the first from the
+ * old end of the list without a mark; those before it go to the new end, without their marks.
+ * Entries without a mapping stay for some windows, because the next short-lived process maps the
+ * same libraries.
  */
 #include <errno.h>
 #include <string.h>
@@ -46,6 +49,20 @@ static void lru_push(struct host *h, struct file *f)
 	h->lru_first = f;
 }
 
+/* The open file to close first; NULL: none is open. Each step takes a mark away, so it ends; with
+ * two or more, it is not the one at the front if that has a mark. */
+static struct file *lru_oldest(struct host *h)
+{
+	struct file *f;
+
+	while ((f = h->lru_last) && f->used) {
+		f->used = false;
+		lru_unlink(h, f);
+		lru_push(h, f);
+	}
+	return f;
+}
+
 static void close_file(struct host *h, struct file *f)
 {
 	if (f->pub.fd < 0)
@@ -76,10 +93,7 @@ void file_used(struct host *h, struct host_file *pub)
 
 	pub->last_used_ns = h->time_ns;
 	f->last_window = h->window;
-	if (pub->fd >= 0 && h->lru_first != f) {
-		lru_unlink(h, f);
-		lru_push(h, f);
-	}
+	f->used = true;
 }
 
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m)
@@ -116,8 +130,9 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 	f->n_failed = 0;
 	lru_push(h, f);
 	h->stats.open_files++;
-	while (h->stats.open_files > h->limits.max_open_files && h->lru_last != f)
-		close_file(h, h->lru_last);
+	while (h->stats.open_files > h->limits.max_open_files)
+		close_file(h, lru_oldest(h));
+	f->used = false;
 	return fd;
 }
 
@@ -257,8 +272,10 @@ void file_free_all(struct host *h)
 
 void file_collect(struct host *h)
 {
+	struct file *f;
+
 	sweep(h, IDLE_WINDOWS);
 	/* Mapped but long unused: close the descriptor, keep the entry. */
-	while (h->lru_last && h->window - h->lru_last->last_window >= IDLE_WINDOWS)
-		close_file(h, h->lru_last);
+	while ((f = lru_oldest(h)) && h->window - f->last_window >= IDLE_WINDOWS)
+		close_file(h, f);
 }

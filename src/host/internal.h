@@ -75,7 +75,8 @@ struct file {
 	bool indexed;
 	struct file_identity contents;	  /* when it was opened; ino 0: not known */
 	uint32_t round;			  /* when that was compared last, see host_begin() */
-	struct file *lru_prev, *lru_next; /* of open files, most recent first */
+	bool used;			  /* since it was put at the front of that list */
+	struct file *lru_prev, *lru_next; /* of open files, the newest first */
 };
 
 struct cgroup {
