@@ -7,7 +7,8 @@
  * several languages with Rust among them is rust too. Older versions of rustc leave none, and
  * distributions remove the section. Then we look at the constants: panics name their source file,
  * and paths of Rust's core library are all over a Rust program, stripped or not. We read only the
- * first part of the constants, so that a browser with some Rust in it does not count as Rust.
+ * first part of the constants, so that a browser with some Rust in it does not count as Rust, and
+ * no constants of files in which no panic can unwind: most libraries in C.
  */
 #include "symbolize/symbolize.h"
 
@@ -96,6 +97,13 @@ static bool has_core_path(const char *text, size_t n)
 	return false;
 }
 
+/* Rust's library comes compiled with unwinding: each program with it has tables of landing pads. Those
+ * of 32-bit ARM have no section of their own. */
+static bool may_unwind_panics(const struct elf_image *im)
+{
+	return im->machine == EM_ARM || elf_image_find(im, ".gcc_except_table");
+}
+
 /*
  * Reads piece by piece: a file with such a path has many of them, and most have the first one
  * early.
@@ -107,7 +115,7 @@ static bool has_rust_constants(const struct elf_image *im)
 	bool found = false;
 	size_t n;
 
-	if (!s || s->type == SHT_NOBITS)
+	if (!s || s->type == SHT_NOBITS || !may_unwind_panics(im))
 		return false;
 	n = s->size < MAX_CONSTANTS ? (size_t)s->size : MAX_CONSTANTS;
 	text = malloc(CONSTANTS_PIECE + 1);

@@ -138,15 +138,17 @@ static void test_rust(void)
 	CHECK_STR(id.language, "rust");
 }
 
-/* A program in C with this text among its constants, and no other trace of Rust */
-static bool build_with_text(const char *text, struct symbol_file_id *ret)
+/* A program in C with this text among its constants, and landing pads for some options, but no
+ * other trace of Rust */
+static bool build_with_text(const char *text, const char *options, struct symbol_file_id *ret)
 {
 	char command[512];
 
 	(void)snprintf(command, sizeof(command),
-		       "echo 'const char text[] = \"%s\"; int main(void) { return 0; }' > a.c && "
-		       "gcc -o out a.c",
-		       text);
+		       "echo 'const char text[] = \"%s\"; void end(int *p) { *p = 0; } "
+		       "int main(int n, char **v) { int x __attribute__((cleanup(end))) = n; "
+		       "((void (*)(void))v[1])(); return x; }' > a.c && gcc %s -o out a.c",
+		       text, options);
 	return build(command, ret);
 }
 
@@ -155,13 +157,19 @@ static void test_rust_constants(void)
 	struct symbol_file_id id;
 
 	/* As in a library made in 2020, and at the very end */
-	if (!build_with_text("panicked/rustc/7ced01a/src/libcore/str/mod.rs:1", &id))
+	if (!build_with_text("panicked/rustc/7ced01a/src/libcore/str/mod.rs:1", "-fexceptions",
+			     &id))
 		return;
 	CHECK_STR(id.language, "rust");
-	CHECK(build_with_text("/usr/src/rustc-1.63.0/library/core/src/str/pattern.rs", &id));
+	CHECK(build_with_text("/usr/src/rustc-1.63.0/library/core/src/str/pattern.rs",
+			      "-fexceptions", &id));
 	CHECK_STR(id.language, "rust");
 	/* Whoever looks for such paths, as we do, is not written in it. */
-	CHECK(build_with_text("library/core/src/\\0src/libcore/a.c", &id));
+	CHECK(build_with_text("library/core/src/\\0src/libcore/a.c", "-fexceptions", &id));
+	CHECK(id.language == NULL);
+	/* Without landing pads no panic gets through: nobody reads the constants. */
+	CHECK(build_with_text("/usr/src/rustc-1.63.0/library/core/src/str/pattern.rs",
+			      "-fno-exceptions", &id));
 	CHECK(id.language == NULL);
 }
 
