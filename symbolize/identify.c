@@ -97,8 +97,8 @@ static bool has_core_path(const char *text, size_t n)
 	return false;
 }
 
-/* Rust's library comes compiled with unwinding: each program with it has tables of landing pads. Those
- * of 32-bit ARM have no section of their own. */
+/* Rust's library comes compiled with unwinding: each program with it has tables of landing pads.
+ * Those of 32-bit ARM have no section of their own. */
 static bool may_unwind_panics(const struct elf_image *im)
 {
 	return im->machine == EM_ARM || elf_image_find(im, ".gcc_except_table");
