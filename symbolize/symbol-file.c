@@ -17,8 +17,8 @@
  * they are other code. Mapping symbols ($x, $d) are dropped.
  *
  * All sections are mapped when the file is opened and read at the first lookup; the descriptor is
- * not kept. A lookup copies the name from the mapped string table, which becomes resident in 64 KiB
- * steps; symbol_file_trim() gives it back.
+ * not kept. Names are copied from the mapped string table when they are read; it becomes resident
+ * in 64 KiB steps, and symbol_file_trim() gives it back.
  *
  * Lines come from DWARF (dwarf.c) of the file itself, else of its debug file; without any, from
  * Go's table. The symbol tables name the last function of a chain if they can: they know aliases
@@ -458,27 +458,53 @@ static void symbol_file_build(struct symbol_file *f)
 	elf_image_close(&f->debug);
 }
 
-static int lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+static int find(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
 {
 	struct symbol s = {0};
 
 	if (!f->built)
 		symbol_file_build(f);
-	if (!symbol_table_lookup(&f->table, vaddr, &s.name, &s.start, &s.size) &&
-	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size) &&
-	    !(f->go && go_table_lookup(f->go, vaddr, &s.name, &s.start, &s.size)))
+	if (symbol_table_lookup(&f->table, vaddr, &s.row, &s.start, &s.size))
+		s.named_by = f;
+	else if (!symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size) &&
+		 !(f->go && go_table_lookup(f->go, vaddr, &s.name, &s.start, &s.size)))
 		return 1;
 	*ret = s;
 	return 0;
 }
 
-int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+int symbol_file_find(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
 {
 	uint64_t n_short = mapped_file_n_short();
 	struct symbol s;
-	int r = f->is_short ? 1 : lookup(f, vaddr, &s);
+	int r = f->is_short ? 1 : find(f, vaddr, &s);
 
 	if (check_short(f, n_short) || r != 0)
+		return 1;
+	*ret = s;
+	return 0;
+}
+
+const char *symbol_name(const struct symbol *s)
+{
+	struct symbol_file *f = s->named_by;
+	uint64_t n_short = mapped_file_n_short();
+	const char *name;
+
+	if (!f || s->name)
+		return s->name;
+	name = f->is_short ? NULL : symbol_table_name(&f->table, s->row);
+	return check_short(f, n_short) ? NULL : name;
+}
+
+int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+{
+	struct symbol s;
+
+	if (symbol_file_find(f, vaddr, &s) != 0)
+		return 1;
+	s.name = symbol_name(&s);
+	if (!s.name)
 		return 1;
 	*ret = s;
 	return 0;
@@ -490,7 +516,7 @@ static int find_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chai
 	struct dwarf_frame frames[SYMBOL_MAX_CHAIN];
 	const char *language = NULL;
 	struct symbol s = {0};
-	bool named = lookup(f, vaddr, &s) == 0;
+	bool named = find(f, vaddr, &s) == 0 && (s.name = symbol_name(&s));
 	size_t n = 0;
 
 	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;

@@ -123,12 +123,13 @@ static const char *relocation_name(const struct symbol_plt *plt, struct symbol_t
 				   const Elf64_Rela *r)
 {
 	uint64_t i = ELF64_R_SYM(r->r_info), start, size;
-	const char *name;
+	uint32_t row;
 	Elf64_Sym s;
 
 	if (ELF64_R_TYPE(r->r_info) == plt->arch->r_irelative)
-		return symbol_table_lookup(t, (uint64_t)r->r_addend, &name, &start, &size) ? name
-											   : NULL;
+		return symbol_table_lookup(t, (uint64_t)r->r_addend, &row, &start, &size)
+			       ? symbol_table_name(t, row)
+			       : NULL;
 	if (i == 0 || i >= plt->symbols.n / sizeof(s))
 		return NULL;
 	memcpy(&s, plt->symbols.data + i * sizeof(s), sizeof(s));

@@ -23,10 +23,10 @@
  * 4 to 6 compare names. Aliases wait in a list until a lookup of their address, because reading all
  * their names would bring most of the string table into memory.
  *
- * A name stays in the file until a lookup needs it: the string table of a big file is ten times the
- * size of the rows, and each first access to a page of it is a page fault. The lookup copies the
- * name within the bounds of its table, because the owner of the mapped file can overwrite the 0 at
- * the end of a name. At most 64 KiB of a name are kept.
+ * A name stays in the file: the string table of a big file is ten times the size of the rows, and
+ * each first access to a page of it is a page fault. symbol_table_name() copies it, at most 64 KiB,
+ * within the bounds of its table, because the owner of the mapped file can overwrite the 0 at the
+ * end of a name.
  *
  * A symbol without a size inside one with a size is a label, and is dropped. Elsewhere it reaches
  * to the next symbol or the end of its section.
@@ -44,10 +44,10 @@
 #define CHUNK_BITS    14
 #define CHUNK_BYTES   (1u << CHUNK_BITS)
 #define MAX_CHUNKS    (1u << (NAME_BITS - CHUNK_BITS))
-#define MAX_NAME      8192u /* bytes compared of one name */
-#define MAX_KEPT_NAME 65536u
-#define MAX_KEPT      (32u << 20) /* all of them: a string table may be one string */
-#define MAX_ALIASES   64u	  /* compared at one address */
+#define MAX_NAME      8192u  /* bytes compared of one name */
+#define MAX_TEXT      65536u /* copied of one */
+#define MIN_TEXT      256u
+#define MAX_ALIASES   64u /* compared at one address */
 #define ROWS_A_BUCKET 8
 #define RANK_BITS     4
 
@@ -65,6 +65,7 @@ void symbol_table_deinit(struct symbol_table *t)
 	for (uint32_t i = 0; i < t->chunks.n; i++)
 		free(t->chunks.items[i]);
 	array_deinit(&t->chunks);
+	free(t->text);
 	array_deinit(&t->aliases);
 	array_deinit(&t->candidates);
 	array_deinit(&t->segments);
@@ -319,20 +320,12 @@ int symbol_table_finish(struct symbol_table *t)
 
 static enum symbol_names name_place(uint32_t name)
 {
-	return name >> NAME_BITS & (N_SYMBOL_NAMES - 1);
+	return name >> NAME_BITS & 3;
 }
 
 static uint32_t name_offset(uint32_t name)
 {
 	return name & ((1u << NAME_BITS) - 1);
-}
-
-/* A kept name, perhaps cut. */
-static const char *kept_text(const struct symbol_table *t, uint32_t name)
-{
-	uint32_t offset = name_offset(name);
-
-	return t->chunks.items[offset / CHUNK_BYTES] + offset % CHUNK_BYTES;
 }
 
 /* The start of a name, in bytes that may change, and the bytes up to the end of its table. */
@@ -345,66 +338,34 @@ static const char *name_bytes(const struct symbol_table *t, uint32_t name, size_
 	return t->names[which].bytes + name_offset(name);
 }
 
-/* Adds n chunks in one block of memory; only the first gets an address. */
-static char *chunks_push(struct symbol_table *t, uint32_t n)
-{
-	char *bytes = NULL;
-
-	if ((uint64_t)(t->chunks.n + n) * CHUNK_BYTES <= MAX_KEPT)
-		bytes = malloc((size_t)n * CHUNK_BYTES);
-	for (uint32_t i = 0; bytes && i < n; i++) {
-		char **chunk = array_push(&t->chunks);
-
-		if (!chunk) {
-			t->chunks.n -= i;
-			free(bytes);
-			return NULL;
-		}
-		*chunk = i ? NULL : bytes;
-	}
-	return bytes;
-}
-
-/* Keeps a copy; false: no room. */
-static bool name_keep(struct symbol_table *t, const char *text, size_t n, uint32_t *ret_name)
-{
-	uint32_t need = (uint32_t)(n / CHUNK_BYTES) + 1;
-	uint32_t used = t->chunks.n && need == 1 ? t->n_chunk_used : CHUNK_BYTES;
-	char *to;
-
-	if (n >= MAX_KEPT_NAME)
-		return false;
-	if (used + n + 1 <= CHUNK_BYTES) {
-		to = t->chunks.items[t->chunks.n - 1] + used;
-		*ret_name = (t->chunks.n - 1) * CHUNK_BYTES + used;
-	} else {
-		*ret_name = t->chunks.n * CHUNK_BYTES;
-		used = 0;
-		to = chunks_push(t, need);
-	}
-	if (!to)
-		return false;
-	memcpy(to, text, n);
-	to[n] = '\0';
-	/* Nothing is stored after a name of several chunks, because only its start is known. */
-	t->n_chunk_used = need == 1 ? used + (uint32_t)n + 1 : CHUNK_BYTES;
-	*ret_name |= (uint32_t)SYMBOL_NAMES_OWN << NAME_BITS;
-	return true;
-}
-
 uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text)
 {
-	uint32_t name;
+	size_t n = strlen(text) + 1;
+	char **chunk;
 
-	if (name_keep(t, text, strlen(text), &name))
-		return name;
-	t->n_refused++;
-	return 0;
+	if (n > CHUNK_BYTES) {
+		t->n_refused++;
+		return 0;
+	}
+	if (t->chunks.n == 0 || t->n_chunk_used + n > CHUNK_BYTES) {
+		chunk = array_push(&t->chunks);
+		if (chunk)
+			*chunk = malloc(CHUNK_BYTES);
+		if (!chunk || !*chunk) {
+			t->chunks.n -= chunk != NULL;
+			t->n_refused++;
+			return 0;
+		}
+		t->n_chunk_used = 0;
+	}
+	memcpy(t->chunks.items[t->chunks.n - 1] + t->n_chunk_used, text, n);
+	t->n_chunk_used += (uint32_t)n;
+	return (t->chunks.n - 1) * CHUNK_BYTES + t->n_chunk_used - (uint32_t)n + 1;
 }
 
 const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name)
 {
-	return kept_text(t, name);
+	return t->chunks.items[(name - 1) / CHUNK_BYTES] + (name - 1) % CHUNK_BYTES;
 }
 
 static size_t leading_underscores(const char *name, size_t n_name)
@@ -436,42 +397,61 @@ static bool alias_better(const struct symbol_table *t, const struct symbol_alias
 	return m != n ? m < n : memcmp(x, y, n) < 0;
 }
 
-/*
- * The name of a row, chosen among aliases and without its version. It is chosen and copied once for
- * each row. All work is bounded: a string table may be one string, and all symbols aliases of its
- * parts.
- */
-static const char *row_name(struct symbol_table *t, struct symbol_row *row)
+/* The name of a row, chosen among aliases, once for each row. The work is bounded: a string table
+ * may be one string, and all symbols aliases of its parts. */
+static uint32_t row_name(const struct symbol_table *t, struct symbol_row *row)
 {
-	const char *text, *at = NULL;
-	uint32_t kept;
+	const struct symbol_alias *a, *best;
+
+	if (!(row->name & NAME_ALIASES))
+		return row->name;
+	best = a = &t->aliases.items[row->name & ~NAME_ALIASES];
+	for (uint32_t i = 1; i < MAX_ALIASES && !a->last; i++) {
+		a++;
+		if (alias_better(t, a, best))
+			best = a;
+	}
+	return row->name = best->name;
+}
+
+/* Room for a text of n bytes; NULL: no memory. */
+static char *text_room(struct symbol_table *t, size_t n)
+{
+	size_t cap = t->n_text ? t->n_text : MIN_TEXT;
+	char *p;
+
+	while (cap < n)
+		cap *= 2;
+	if (cap == t->n_text)
+		return t->text;
+	p = realloc(t->text, cap);
+	if (!p)
+		return NULL;
+	t->n_text = cap;
+	return t->text = p;
+}
+
+const char *symbol_table_name(struct symbol_table *t, uint32_t row)
+{
+	uint32_t name = row_name(t, &t->rows[row]);
+	const char *bytes, *at = NULL;
+	char *text;
 	size_t n;
 
-	if (row->name & NAME_ALIASES) {
-		const struct symbol_alias *a = &t->aliases.items[row->name & ~NAME_ALIASES];
-		const struct symbol_alias *best = a;
-
-		for (uint32_t i = 1; i < MAX_ALIASES && !a->last; i++) {
-			a++;
-			if (alias_better(t, a, best))
-				best = a;
-		}
-		row->name = best->name;
-	}
-	if (name_place(row->name) == SYMBOL_NAMES_OWN)
-		return kept_text(t, row->name);
-	text = name_bytes(t, row->name, MAX_KEPT_NAME - 1, &n);
-	n = strnlen(text, n);
-	if (t->versions && name_place(row->name) != SYMBOL_NAMES_DYNAMIC)
-		at = memchr(text, '@', n < MAX_NAME ? n : MAX_NAME);
-	if (at && at != text)
-		n = (size_t)(at - text);
-	if (!name_keep(t, text, n, &kept)) {
+	bytes = name_bytes(t, name, MAX_TEXT - 1, &n);
+	n = strnlen(bytes, n);
+	if (t->versions && name_place(name) != SYMBOL_NAMES_DYNAMIC)
+		at = memchr(bytes, '@', n < MAX_NAME ? n : MAX_NAME);
+	if (at && at != bytes)
+		n = (size_t)(at - bytes);
+	text = text_room(t, n + 1);
+	if (!text) {
 		t->n_refused++;
 		return NULL;
 	}
-	row->name = kept;
-	return kept_text(t, kept);
+	memcpy(text, bytes, n);
+	text[n] = '\0';
+	return text;
 }
 
 /* ---- Searching ---- */
@@ -492,11 +472,10 @@ static uint32_t row_find(const struct symbol_table *t, uint32_t code)
 	return low - 1;
 }
 
-bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
+bool symbol_table_lookup(const struct symbol_table *t, uint64_t vaddr, uint32_t *ret_row,
 			 uint64_t *ret_start, uint64_t *ret_size)
 {
 	const struct symbol_segment *s = segment_of(t, vaddr);
-	const char *name;
 	uint32_t code, row;
 
 	if (!s || t->n_rows == 0)
@@ -509,10 +488,7 @@ bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **re
 		row = t->rows[row].size & ~ROW_CONTINUED;
 	if (code - t->codes[row] >= t->rows[row].size || t->codes[row] < s->code)
 		return false;
-	name = row_name(t, &t->rows[row]);
-	if (!name)
-		return false;
-	*ret_name = name;
+	*ret_row = row;
 	*ret_start = s->vaddr + (t->codes[row] - s->code);
 	*ret_size = t->rows[row].size;
 	return true;
@@ -523,5 +499,5 @@ size_t symbol_table_bytes(const struct symbol_table *t)
 	return t->n_rows * (sizeof(*t->codes) + sizeof(*t->rows)) +
 	       t->n_buckets * sizeof(*t->buckets) + array_bytes(&t->aliases) +
 	       array_bytes(&t->segments) + array_bytes(&t->candidates) +
-	       (size_t)t->chunks.n * CHUNK_BYTES;
+	       (size_t)t->chunks.n * CHUNK_BYTES + t->n_text;
 }

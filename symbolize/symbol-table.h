@@ -12,13 +12,11 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 
-/* Where names are. The table's own store holds those that lookups returned, and those that are in
- * no file. */
+/* Where names are. */
 enum symbol_names {
 	SYMBOL_NAMES_STATIC,  /* .strtab */
 	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
-	SYMBOL_NAMES_OWN,
-	SYMBOL_NAMES_MINI, /* .strtab inside .gnu_debugdata */
+	SYMBOL_NAMES_MINI,    /* .strtab inside .gnu_debugdata */
 	N_SYMBOL_NAMES
 };
 #define SYMBOL_NAMES_MAX_BYTES (UINT64_C(1) << 29) /* the limit of an offset in a row */
@@ -58,8 +56,10 @@ struct symbol_table {
 		const char *bytes; /* borrowed; its last byte is 0 */
 		size_t n;
 	} names[N_SYMBOL_NAMES];
-	ARRAY(char *) chunks; /* own names */
+	ARRAY(char *) chunks; /* names that are in no file */
 	uint32_t n_chunk_used;
+	char *text; /* the name that was read last */
+	size_t n_text;
 	bool versions;	    /* names outside of .dynstr may end with @VERSION */
 	uint64_t n_refused; /* symbols and names beyond the limits */
 };
@@ -84,14 +84,16 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 /* Sorts the table; call once. 0, or -ENOMEM. */
 int symbol_table_finish(struct symbol_table *t);
 
-/*
- * True: *ret_* set. The name is valid until deinit, and shorter than 64 KiB. t is not const because
- * a lookup remembers the name it chose.
- */
-bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
+/* True: *ret_* set. Reads no name. */
+bool symbol_table_lookup(const struct symbol_table *t, uint64_t vaddr, uint32_t *ret_row,
 			 uint64_t *ret_start, uint64_t *ret_size);
+/*
+ * The name of a row: a copy, shorter than 64 KiB, valid until the next call. NULL: no memory. t is
+ * not const because it remembers which of several names it chose.
+ */
+const char *symbol_table_name(struct symbol_table *t, uint32_t row);
 
-/* Keeps a text in the table's own store; returns a handle, or 0: no room. */
+/* Keeps a text that is in no file; returns a handle, or 0: no room. */
 uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text);
 const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name);
 

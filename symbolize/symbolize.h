@@ -15,10 +15,12 @@
 #include "util/cleanup.h"
 
 /* One function at an address. Strings are borrowed from the source, valid until it is freed; those
- * of symbol_file_lines() until the next call for that file. */
+ * of a struct symbol_file until the next call for it. */
 struct symbol {
-	/* linkage name (mangled), without a @VERSION suffix; below 64 KiB */
+	/* linkage name (mangled), without a @VERSION suffix; below 64 KiB; NULL: symbol_name() */
 	const char *name;
+	struct symbol_file *named_by; /* with row: what symbol_name() reads; NULL: nothing */
+	uint32_t row;
 	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
 	uint64_t start, size;	 /* ELF virtual address (kernel: absolute); size 0: not known */
 	const char *file;	 /* source file of the line, NULL: not known */
@@ -85,6 +87,10 @@ DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
  * address has a name.
  */
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
+/* The same for who may know the function by its start: leaves the name in the file. */
+int symbol_file_find(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
+/* The name of any symbol, read now if it was left; NULL: the file was cut short, or no memory. */
+const char *symbol_name(const struct symbol *s);
 
 #define SYMBOL_MAX_CHAIN 64 /* longer chains of inlined calls lose their innermost functions */
 

@@ -30,17 +30,17 @@ strid function_rows_clean(struct profile *p, const char *text)
 static uint32_t add_function(const struct function_rows *rows, struct profile *p,
 			     const struct symbol *s, strid file)
 {
-	_cleanup_free_ char *demangled = symbol_demangle(s->name, rows->demangling);
-	struct profile_function f = {
-		.name = put_name(p, demangled ? demangled : s->name, s->name),
-		.system_name = function_rows_clean(p, s->name),
-		.file = file,
-		.start_line = s->start_line,
-		.module_name =
-			s->module_name ? function_rows_clean(p, s->module_name) : STRID_EMPTY,
-		.language = strtab_put(&p->strings, s->language ? s->language : ""),
-	};
+	struct profile_function f = {.file = file, .start_line = s->start_line};
+	_cleanup_free_ char *demangled = NULL;
+	const char *name = symbol_name(s);
 
+	if (!name || !*name)
+		return PROFILE_NONE;
+	demangled = symbol_demangle(name, rows->demangling);
+	f.name = put_name(p, demangled ? demangled : name, name);
+	f.system_name = function_rows_clean(p, name);
+	f.module_name = s->module_name ? function_rows_clean(p, s->module_name) : STRID_EMPTY;
+	f.language = strtab_put(&p->strings, s->language ? s->language : "");
 	return profile_add_function(p, &f);
 }
 

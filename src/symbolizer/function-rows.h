@@ -31,7 +31,7 @@ void function_rows_deinit(struct function_rows *rows);
 /* p was cleared: row numbers of before mean nothing any more. */
 void function_rows_clear(struct function_rows *rows);
 
-/* The row of a function of a module of p; PROFILE_NONE: it does not fit. */
+/* The row of a function of a module of p; PROFILE_NONE: it does not fit, or has no name. */
 uint32_t function_rows_put(struct function_rows *rows, struct profile *p, uint32_t module,
 			   const struct symbol *s);
 /* Names that a recorded file brought, from those as linked. */

@@ -246,7 +246,7 @@ static int file_lookup(struct namer *n, struct symbol_file *file, uint64_t addre
 
 	*ret_n = 1;
 	if (!lines_allowed(n))
-		return symbol_file_lookup(file, address, chain);
+		return symbol_file_find(file, address, chain);
 	begin = clock_monotonic_ns();
 	r = symbol_file_lines(file, address, chain, n->inlined ? SYMBOL_MAX_CHAIN : 1, ret_n);
 	n->lines_ns += clock_monotonic_ns() - begin;
@@ -302,7 +302,7 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 						      : 1;
 	case PROFILE_MODULE_VDSO:
 		return n->vdso && row->uid == PROFILE_UID_VDSO
-			       ? symbol_file_lookup(n->vdso, f->address, chain)
+			       ? symbol_file_find(n->vdso, f->address, chain)
 			       : 1;
 	case PROFILE_MODULE_JIT:
 		return jit_lookup(n, p, row, f->address, chain);
@@ -331,8 +331,6 @@ static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
 		return;
 	}
 	for (size_t i = 0; i < n_chain; i++) {
-		if (!chain[i].name || !chain[i].name[0])
-			return;
 		lines[i] = (struct profile_line){
 			.function = function_rows_put(&n->functions, p, f->module, &chain[i]),
 			.line = chain[i].line,

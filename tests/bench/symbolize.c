@@ -57,11 +57,11 @@ static size_t ask(struct symbol_file *f, uint64_t address, bool lines, bool read
 	if (lines)
 		r = symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n);
 	else
-		r = symbol_file_lookup(f, address, chain);
+		r = symbol_file_find(f, address, chain);
 	if (r != 0)
 		return 0;
 	for (size_t i = 0; read && i < n; i++)
-		n_read += strlen(chain[i].name);
+		n_read += strlen(symbol_name(&chain[i]));
 	return n;
 }
 

@@ -477,6 +477,7 @@ static void test_without_lines(void)
 {
 	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
 	struct symbol s[4], plain;
+	char *name;
 	struct text_range text;
 	struct symbol_file *f;
 	size_t n = 0;
@@ -490,9 +491,11 @@ static void test_without_lines(void)
 		limits.max_line_bytes = i ? LINE_BYTES : 0;
 		CHECK_INT(symbol_file_new_fd(&f, fd, &limits, NULL, NULL), ==, 0);
 		CHECK_INT(symbol_file_lookup(f, text.start, &plain), ==, 0);
+		name = strdup(plain.name);
 		CHECK_INT(symbol_file_lines(f, text.start, s, 4, &n), ==, 0);
 		CHECK_INT(n, ==, 1);
-		CHECK_STR(s[0].name, plain.name);
+		CHECK_STR(s[0].name, name);
+		free(name);
 		CHECK(!s[0].file && !s[0].line && !s[0].inlined);
 		CHECK_INT(symbol_file_line_bytes(f), ==, 0);
 		CHECK_INT(symbol_file_lines(f, 8, s, 4, &n), ==, 1);
