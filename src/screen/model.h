@@ -18,8 +18,9 @@
 /* Where a function's code is. */
 enum top_code {
 	TOP_CODE_OTHER,
-	TOP_CODE_FILE,	  /* in a mapped file */
-	TOP_CODE_RUNTIME, /* a function of Python, Java ... */
+	TOP_CODE_FILE,	   /* in a mapped file */
+	TOP_CODE_RUNTIME,  /* a function of Python, Java ... */
+	TOP_CODE_COMPILED, /* compiled at run time, in no file */
 	TOP_CODE_N
 };
 

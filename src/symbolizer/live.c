@@ -72,6 +72,8 @@ static enum top_code code_of(const struct live *l, uint32_t frame)
 		return TOP_CODE_FILE;
 	case PROFILE_MODULE_RUNTIME:
 		return TOP_CODE_RUNTIME;
+	case PROFILE_MODULE_JIT:
+		return TOP_CODE_COMPILED;
 	default:
 		return TOP_CODE_OTHER;
 	}

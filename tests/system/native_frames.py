@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/profile src/import src/render src/symbolizer src/cmd
 """Stacks without the native frames of interpreters, of recorded files in both formats and in the page: as a model of
-three lines says, for stacks in which several runtimes, their files and other libraries call each other in any order."""
+some lines says, for stacks in which several runtimes, their files and other libraries call each other in any order."""
 import collections
+import itertools
 import random
 import re
 import subprocess
@@ -12,17 +13,31 @@ import rig
 from pprof_file import location, pprof
 
 MODULES = ["[cpython]", "[v8js]", "[jvm]", "/usr/lib/libpython3.11.so.1.0", "/usr/bin/node", "/usr/lib/libjvm.so",
-           "/usr/lib/libc.so.6", "[kernel.kallsyms]"]
+           "/usr/lib/libc.so.6", "[jit]", "[kernel.kallsyms]"]
+KERNEL = len(MODULES) - 1
 
 
 def is_runtime(module):
     return module in MODULES[:3]
 
 
-def folded(stack):
-    """stack: leaf first, of (function, module)."""
-    interpreters = {m for (_, callee), (_, m) in zip(stack, stack[1:]) if is_runtime(callee) and m[0] == "/"}
-    return ";".join(name for name, m in reversed(stack) if m not in interpreters)
+def interpreters(stack, sure=False):
+    """stack: leaf first, of (function, module). Files that call a runtime's frame; sure: one that is not the innermost."""
+    modules = [m for _, m in stack]
+    return {m for i, m in enumerate(modules) if m[0] == "/" and i > 0 and is_runtime(modules[i - 1])
+            and (not sure or i > 1 and (modules[i - 2][0] == "/" or is_runtime(modules[i - 2])))}
+
+
+def folded(stack, everywhere):
+    """Without frames of these files, and without runs of compiled code that have a runtime's frame at an end."""
+    kept, hidden = [], interpreters(stack) | everywhere
+    if not any(is_runtime(m) for _, m in stack):
+        return ";".join(name for name, _ in reversed(stack))
+    runs = [list(run) for _, run in itertools.groupby(stack, lambda frame: (frame[1] == "[jit]", is_runtime(frame[1])))]
+    for before, run, behind in zip([None, *runs], runs, [*runs[1:], None]):
+        compiled = run[0][1] == "[jit]" and any(r and is_runtime(r[0][1]) for r in (before, behind))
+        kept += [name for name, m in run if not compiled and m not in hidden]
+    return ";".join(reversed(kept))
 
 
 def report(path, *options):
@@ -74,16 +89,27 @@ def check_page(path, whole, want):
         b.close()
 
 
+def random_stacks(rng):
+    """Two files call runtimes in some stacks, two others their innermost frames alone. Every fifth is in the kernel."""
+    stacks = []
+    while len(stacks) < 2000:
+        chosen = [MODULES[m] for m in rng.choices(range(KERNEL), k=rng.randrange(1, 12))]
+        stack = [(f"f{rng.randrange(4)}_{MODULES.index(m)}", m) for m in chosen]
+        if len(stacks) % 5 == 0:
+            stack.insert(0, (f"kernel_{KERNEL}", MODULES[KERNEL]))
+        if interpreters(stack, True) <= set(MODULES[3:5]):
+            stacks.append(stack)
+    return stacks
+
+
 def main():
-    rng = random.Random(7)
-    stacks = [[(f"f{rng.randrange(4)}_{m}", module) for m, module in
-               ((m, MODULES[m]) for m in rng.choices(range(7), k=rng.randrange(1, 12)))] for _ in range(2000)]
-    for stack in stacks[::5]:
-        stack.insert(0, ("kernel_7", MODULES[7]))
+    stacks = random_stacks(random.Random(7))
     path = pprof("native.pb", [([location(name, mapping=m) for name, m in s], [1]) for s in stacks], [("samples", "count")])
     otlp = rig.path("native.otlp")
     subprocess.run([rig.perfwalk(), "convert", path, "-o", otlp], check=True, capture_output=True)
-    want = collections.Counter(map(folded, stacks))
+    everywhere = set().union(*(interpreters(s, True) for s in stacks))
+    rig.check(everywhere == set(MODULES[3:5]), f"files that surely call runtimes: {everywhere}")
+    want = collections.Counter(folded(s, everywhere) for s in stacks)
     whole = collections.Counter(";".join(n for n, _ in reversed(s)) for s in stacks)
     rig.check(len(want) < len(whole), f"{len(whole)} stacks become {len(want)}")
     for name in (path, otlp):
