@@ -189,6 +189,8 @@ int32_t v8_bytecode_position(struct v8 *v, uint64_t bytecode, int32_t offset);
 /* The place in bytecode of a pc behind a call in baseline code; < 0: not known. */
 int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t bytecode,
 			   uint64_t pc);
+/* Whether a pc of baseline code, or behind a call there, is in front of the first bytecode. */
+bool v8_is_baseline_entry(struct v8 *v, const struct v8_code *code, uint64_t pc);
 
 /* v8-code.c. What is at pc; NULL: no code that can be proven. Valid until the next call. */
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);

@@ -151,6 +151,44 @@ static void put_optimized(struct v8_walk *w, const struct v8_known_code *k)
 
 /* ---- Compiled code ---- */
 
+/* Behind a call, of compiled code or of the image's. */
+static bool is_return_address(struct v8_walk *w, uint64_t address)
+{
+	const struct image *image = &w->v->image;
+	uint8_t before[8];
+
+	if (address < 4096)
+		return false;
+	if (address < image->start || address >= image->end)
+		return v8_code_find(w->v, address, false) != NULL;
+	return memory_read(&w->v->memory, address - sizeof(before), before, sizeof(before)) &&
+	       arch_v8_is_call(before, sizeof(before));
+}
+
+/*
+ * Baseline code in front of its first bytecode: a built-in function makes its frame. Until then
+ * that at fp is the caller's, and the return address is on top of the stack; later there is an
+ * object.
+ */
+static enum runtime_step step_entry(struct v8_walk *w, const struct v8_known_code *k,
+				    const struct v8_frame *f, bool framed)
+{
+	struct runtime_regs *r = w->regs;
+	uint64_t pc;
+
+	if (!runtime_stack_u64(w->stack, r->sp, &pc))
+		return RUNTIME_TRUNCATED;
+	if (is_return_address(w, pc)) {
+		put_baseline(w, k, arch_v8_function(r), 0);
+		return go(w, pc, r->sp + 8, r->fp);
+	}
+	if (!framed || !is_interpreted(w, f) ||
+	    (v8_has_type(w->v, k->code.deopt, V8_TYPE_BYTECODE) && f->bytecode != k->code.deopt))
+		return RUNTIME_UNPROVEN;
+	put_baseline(w, k, f->function, f->bytecode);
+	return go_by_fp(w, f);
+}
+
 static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_code *found)
 {
 	const struct v8_known_code k = *found;
@@ -160,6 +198,8 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 	struct v8_frame f = {0};
 	bool framed = read_frame(w, &f);
 
+	if (k.code.kind == baseline && v8_is_baseline_entry(w->v, &k.code, r->pc))
+		return step_entry(w, &k, &f, framed);
 	if (k.innermost && k.shape != V8_SHAPE_FULL) {
 		if (k.code.kind == baseline)
 			put_baseline(w, &k, arch_v8_function(r), 0);
@@ -188,6 +228,9 @@ static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struc
 {
 	uint32_t baseline = (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
 
+	/* It is about to get one. */
+	if (k->code.kind == baseline && v8_is_baseline_entry(w->v, &k->code, k->pc))
+		return true;
 	if (k->code.kind < baseline || !is_javascript(f))
 		return false;
 	if (k->code.kind == baseline)
