@@ -120,6 +120,25 @@ def check_mode(node, what, options, threads, *more):
         check_lines(what, profile)
 
 
+def check_entries(node, name):
+    """Baseline code makes its frame by a call, of which small functions that call each other have many samples."""
+    chain = ["small_main", "small_outer", "small_inner"] + ["small_deep"] * 4
+    p = rig.start([node, "--no-opt", "--always-sparkplug", os.path.join(rig.WORKLOADS, "small.js")])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
+    folded = rig.path("small.folded")
+    rig.record_cpu(1, [p.pid], "-p", p.pid, "-F", "997", "-o", folded)
+    rig.end(p)
+    counts, wrong = {}, []
+    for s in rig.read_folded(folded):
+        ours = [n for n in map(plain, s.user) if n.startswith("small_")]
+        v = "unproven" if any(n in UNPROVEN for n in s.user) else "right" if ours == chain[:len(ours)] else "wrong"
+        counts[v] = counts.get(v, 0) + (s.n if ours else 0)
+        wrong += [s.user] if v == "wrong" else []
+    n = sum(counts.values())
+    rig.check(counts["right"] > 0.9 * n and n > 50 and counts.get("wrong", 0) <= n // 200,
+              f"{name}, small functions: {counts}" + "".join(f"\n{w}" for w in wrong[:3]))
+
+
 def debug(pid):
     p = subprocess.run([rig.perfwalk(), "debug", "runtime", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        text=True, timeout=120, check=False)
@@ -169,6 +188,7 @@ def main():
             check_mode(node, f"{name}, {what}", options, 1)
         check_mode(node, f"{name}, 3 threads", [], 3)
         check_mode(node, f"{name}, closures", ["--max-semi-space-size=2"], 1, "closures")
+        check_entries(node, name)
         check_debug(node)
     check_daemon(os.path.realpath(shutil.which("node")))
 
