@@ -3,6 +3,7 @@
 """Frames of Ruby, without a gem and without flags: a program whose chains of calls Ruby itself has said is read at each
 sample. `RUBY="COMMAND..."` names other commands than the host's ruby (a comma stands for a space)."""
 import re
+import subprocess
 
 import rig
 from chained import Chains, Interpreter
@@ -44,12 +45,27 @@ def check_parked(what, ruby):
               + "".join(f"\n{a} - {b}" for a, b in zip(ours, expected) if a != b))
 
 
+def check_compiled(what, ruby):
+    """A native walk ends in code that YJIT has compiled."""
+    if subprocess.run([*ruby, "--yjit", "-e", "exit"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print(f"not tested: {what} has no YJIT")
+        return
+    p = RUBY.start([*ruby, "--yjit"])
+    for options, all_hidden in (([], False), (["--no-native-frames"], True)):
+        stacks = [s.user for s in RUBY.record(p, 0.7, *options) if "chain_main" in s.user]
+        n = sum(any(f.startswith("[jit]") for f in s) for s in stacks)
+        rig.check(len(stacks) > 5 and (n == 0) == all_hidden,
+                  f"{what}, YJIT {' '.join(options)}: {n} of {len(stacks)} stacks have compiled code")
+    rig.end(p)
+
+
 def main():
     rig.need_root()
     rubies = RUBY.commands()
     for ruby in rubies:
         check_version(" ".join(ruby), ruby)
         check_parked(" ".join(ruby), ruby)
+    check_compiled(" ".join(rubies[0]), rubies[0])
     RUBY.check_switches(rubies[0], "rb_ary_each", ("rb_vm_", "ruby_"))
 
 
