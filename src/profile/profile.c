@@ -128,7 +128,7 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 	/* The byte budget bounds the tables; row numbers must not reach PROFILE_NONE. */
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
 		p->lines.max = p->stacks.max = p->stack_frames.max = p->residents.max =
-			p->kills.max = PROFILE_NONE - 1;
+			p->kills.max = p->victims.max = PROFILE_NONE - 1;
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		p->types[i].samples.max = PROFILE_NONE - 1;
 	p->n_types = 1;
@@ -158,6 +158,7 @@ void profile_deinit(struct profile *p)
 	array_deinit(&p->stack_frames);
 	array_deinit(&p->residents);
 	array_deinit(&p->kills);
+	array_deinit(&p->victims);
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		array_deinit(&p->types[i].samples);
 }
@@ -193,7 +194,7 @@ uint64_t profile_bytes(const struct profile *p)
 	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
 	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
 	       p->residents.n * sizeof(*p->residents.items) + p->kills.n * sizeof(*p->kills.items) +
-	       n_samples * sizeof(struct profile_sample);
+	       p->victims.n * sizeof(*p->victims.items) + n_samples * sizeof(struct profile_sample);
 }
 
 bool profile_nearly_full(const struct profile *p)
@@ -475,6 +476,15 @@ bool profile_add_kills(struct profile *p, const struct profile_kills *k)
 	return have != NULL;
 }
 
+bool profile_add_victim(struct profile *p, const struct profile_victim *v)
+{
+	struct profile_victim *have = full(p, sizeof(*v)) ? NULL : array_push(&p->victims);
+
+	if (have)
+		*have = *v;
+	return have != NULL;
+}
+
 bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 {
 	return profile_add_sample_of(p, 0, s);
@@ -513,6 +523,7 @@ void profile_clear_samples(struct profile *p)
 	}
 	array_clear(&p->residents);
 	array_clear(&p->kills);
+	array_clear(&p->victims);
 	p->n_types = 1;
 	p->types[0].event = p->types[0].unit = STRID_EMPTY;
 }

@@ -199,6 +199,12 @@ struct profile_kills {
 	uint64_t time_unix_ns, n;
 };
 
+/* One of them; certain: the kernel said so. Else one that was seen to end then, and may be it. */
+struct profile_victim {
+	uint64_t time_unix_ns;
+	uint32_t process, certain;
+};
+
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
 enum profile_counter {
 	PROFILE_SAMPLES,	   /* read from the rings, including those counted below */
@@ -304,6 +310,7 @@ struct profile {
 	ARRAY(uint32_t) stack_frames;
 	ARRAY(struct profile_resident) residents; /* in no order; empty: nobody looked */
 	ARRAY(struct profile_kills) kills;	  /* of the whole host */
+	ARRAY(struct profile_victim) victims;	  /* of these */
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
@@ -362,6 +369,7 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* o
 /* false: full. */
 bool profile_add_resident(struct profile *p, const struct profile_resident *r);
 bool profile_add_kills(struct profile *p, const struct profile_kills *k);
+bool profile_add_victim(struct profile *p, const struct profile_victim *v);
 /* Copies the facts; the type keeps its samples, counters and variance. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* Adds a type without samples, with all counters 0. Its number; PROFILE_NONE: too many. */
@@ -369,7 +377,7 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 /*
- * Drops the samples, types, residents and kills; set the types again before the next samples.
+ * Drops the samples, types, residents, kills and victims; set the types again before the next samples.
  * Counters are kept, as those of no type.
  */
 void profile_clear_samples(struct profile *p);

@@ -31,6 +31,7 @@ enum section {
 	SECTION_SAMPLES, /* type by type */
 	SECTION_RESIDENTS,
 	SECTION_KILLS,
+	SECTION_VICTIMS,
 	N_SECTIONS
 };
 
@@ -57,6 +58,7 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_SAMPLES] = sizeof(struct profile_sample),
 	[SECTION_RESIDENTS] = sizeof(struct profile_resident),
 	[SECTION_KILLS] = sizeof(struct profile_kills),
+	[SECTION_VICTIMS] = sizeof(struct profile_victim),
 };
 
 struct window_header {
@@ -110,6 +112,9 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	case SECTION_KILLS:
 		*ret_n = p->kills.n;
 		return p->kills.items;
+	case SECTION_VICTIMS:
+		*ret_n = p->victims.n;
+		return p->victims.items;
 	case SECTION_TYPES:
 	case SECTION_SAMPLES: /* the writer collects these */
 	case N_SECTIONS:
@@ -536,6 +541,22 @@ static int read_kills(struct reader *r)
 	return 0;
 }
 
+static int read_victims(struct reader *r)
+{
+	const struct profile_victim *items = r->sections[SECTION_VICTIMS];
+
+	for (uint32_t i = 0; i < r->h.sections[SECTION_VICTIMS].n; i++) {
+		struct profile_victim v = items[i];
+
+		if (!map_row(r, SECTION_PROCESSES, &v.process) ||
+		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
+			return -EBADMSG;
+		if (v.process != PROFILE_NONE)
+			(void)profile_add_victim(r->p, &v);
+	}
+	return 0;
+}
+
 /* Of a window that is not trusted. */
 static void add_variance(struct profile *p, uint32_t type, double variance)
 {
@@ -574,7 +595,8 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 	kernel_release = r->h.kernel_release;
 	if (!map_string(r, &host_name) || !map_string(r, &kernel_release))
 		return -EBADMSG;
-	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0 || (e = read_kills(r)) < 0)
+	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0 || (e = read_kills(r)) < 0 ||
+	    (e = read_victims(r)) < 0)
 		return e;
 
 	add_counters(r);
@@ -617,7 +639,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 /* The samples and counters of the profile before a window is read. */
 struct extent {
 	uint64_t n_dropped;
-	uint32_t n_residents, n_kills;
+	uint32_t n_residents, n_kills, n_victims;
 	struct {
 		uint32_t n_samples;
 		uint64_t n_dropped;
@@ -628,7 +650,8 @@ static void extent_remember(struct extent *e, const struct profile *p)
 {
 	*e = (struct extent){.n_dropped = p->counters[PROFILE_SAMPLES_DROPPED],
 			     .n_residents = p->residents.n,
-			     .n_kills = p->kills.n};
+			     .n_kills = p->kills.n,
+			     .n_victims = p->victims.n};
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		e->types[i].n_samples = p->types[i].samples.n;
 		e->types[i].n_dropped = p->types[i].counters[PROFILE_SAMPLES_DROPPED];
@@ -640,6 +663,7 @@ static void extent_restore(const struct extent *e, struct profile *p)
 	p->counters[PROFILE_SAMPLES_DROPPED] = e->n_dropped;
 	p->residents.n = e->n_residents;
 	p->kills.n = e->n_kills;
+	p->victims.n = e->n_victims;
 	for (uint32_t i = 0; i < p->n_types; i++) {
 		p->types[i].samples.n = e->types[i].n_samples;
 		p->types[i].counters[PROFILE_SAMPLES_DROPPED] = e->types[i].n_dropped;

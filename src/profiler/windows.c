@@ -147,6 +147,8 @@ static void place_in_time(struct profiler *p, struct profile *prof)
 		grow_to_hold(prof, prof->residents.items[i].time_unix_ns);
 	for (uint32_t i = 0; i < prof->kills.n; i++)
 		grow_to_hold(prof, prof->kills.items[i].time_unix_ns);
+	for (uint32_t i = 0; i < prof->victims.n; i++)
+		grow_to_hold(prof, prof->victims.items[i].time_unix_ns);
 }
 
 static struct place_of_event place_of(struct sample_tally t)

@@ -46,7 +46,8 @@ static int put_captures(FILE *out, const struct profile *p, const struct profile
 
 		profile_view(p, i, &view);
 		if (i > 0)
-			view.residents.n = view.kills.n = 0; /* once: they are of no type */
+			view.residents.n = view.kills.n = view.victims.n =
+				0; /* once: they are of no type */
 		fputs(i ? ",\n" : "", out);
 		r = html_put_data(out, &view, p, info, false);
 	}

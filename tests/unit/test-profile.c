@@ -350,6 +350,7 @@ static struct profile_resident resident_at(uint64_t time_unix_ns, uint64_t bytes
 static void test_residents_cross(void)
 {
 	struct profile_kills k = {.n = 3};
+	struct profile_victim v = {.process = 0, .certain = 1};
 	struct profile_resident r;
 	struct profile p, q;
 	int fd, bad;
@@ -363,6 +364,8 @@ static void test_residents_cross(void)
 	CHECK(profile_add_resident(&p, &r));
 	k.time_unix_ns = p.start_unix_ns;
 	CHECK(profile_add_kills(&p, &k));
+	v.time_unix_ns = p.start_unix_ns;
+	CHECK(profile_add_victim(&p, &v));
 	fd = window_write(&p);
 	r = resident_at(p.end_unix_ns, 1);
 	CHECK(profile_add_resident(&p, &r));
@@ -377,8 +380,10 @@ static void test_residents_cross(void)
 		  p.processes.items[0].pid);
 	CHECK_INT(q.kills.n, ==, 1);
 	CHECK_INT(q.kills.items[0].n, ==, 3);
+	CHECK_INT(q.victims.n, ==, 1);
+	CHECK_INT(q.victims.items[0].certain, ==, 1);
 	profile_clear_samples(&q);
-	CHECK_INT(q.residents.n + q.kills.n, ==, 0);
+	CHECK_INT(q.residents.n + q.kills.n + q.victims.n, ==, 0);
 	close(fd);
 	close(bad);
 	profile_deinit(&p);
