@@ -33,7 +33,7 @@ static int open_resident(const struct answer_sources *s, const struct message *a
 static int open_kills(const struct answer_sources *s, const struct message *ask,
 		      struct message *ret)
 {
-	return opener_kills();
+	return ask->ask_pid.copy ? opener_kill_lines() : opener_kills();
 }
 
 /* Files of strangers, with a deadline. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/klog.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -33,6 +34,9 @@
 #define MAX_FILE_BYTES (INT64_C(4) << 30)
 #define IN_ROOT	       (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
+#define MAX_LOG_BYTES  (256 << 10)
+#define LOG_READ_ALL   3 /* SYSLOG_ACTION_READ_ALL */
+#define KILL_WORDS     "Killed process "
 
 int opener_copy(int fd, uint64_t max_bytes)
 {
@@ -74,6 +78,38 @@ int opener_kills(void)
 	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
+}
+
+static int write_kill_lines(int fd, char *text)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n"))) {
+		size_t n = strlen(line);
+
+		line[n] = '\n'; /* in place of its 0: there is one more behind the last line */
+		if (memmem(line, n, KILL_WORDS, strlen(KILL_WORDS)) &&
+		    write(fd, line, n + 1) != (ssize_t)n + 1)
+			return -EIO;
+	}
+	return 0;
+}
+
+int opener_kill_lines(void)
+{
+	_cleanup_free_ char *text = calloc(MAX_LOG_BYTES + 2, 1);
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	if (klogctl(LOG_READ_ALL, text, MAX_LOG_BYTES) < 0)
+		return -errno;
+	fd = memory_file_new("perfwalk-kills");
+	if (fd < 0)
+		return fd;
+	r = write_kill_lines(fd, text);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int opener_resident(uint32_t pid)

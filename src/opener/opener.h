@@ -23,6 +23,9 @@ int opener_cgroup(uint32_t tid);
 int opener_resident(uint32_t pid);
 /* /proc/vmstat, which counts them. */
 int opener_kills(void);
+/* The lines of the end of the kernel's log that name them, in a copy: there is more in it, which is
+ * not for everybody. -EPERM: without CAP_SYSLOG, where the log is not for everybody, either. */
+int opener_kill_lines(void);
 
 /*
  * The file of a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the

@@ -53,7 +53,7 @@ static const struct {
 	[MESSAGE_ASK_PERF_MAP] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_MEMORY] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_RESIDENT] = {BODY(ask_pid), 0, 0},
-	[MESSAGE_ASK_KILLS] = {HEADER, 0, 0},
+	[MESSAGE_ASK_KILLS] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_DEBUG_FILE] = {BODY(ask_debug_file), 0, 0},
 	[MESSAGE_ASK_SPLIT_FILE] = {BODY(ask_split_file), 0, 0},
 	[MESSAGE_ASK_RECORDED_FILE] = {BODY(ask_recorded_file), 0, 0},
@@ -77,7 +77,7 @@ static const struct {
 	[MESSAGE_WINDOW_DONE] = {BODY(item), 0, 0},
 	[MESSAGE_MODULE_GONE] = {BODY(item), 0, 0},
 	[MESSAGE_TABLE] = {BODY(item), 1, 1},
-	[MESSAGE_PAYLOAD] = {BODY(item), 1, 1},
+	[MESSAGE_PAYLOAD] = {BODY(item), 1, 2},
 	[MESSAGE_PAYLOAD_DONE] = {BODY(item), 0, 0},
 };
 

@@ -76,7 +76,7 @@ enum message_type {
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_MEMORY,   /* of a process that has a runtime's library mapped */
 	MESSAGE_ASK_RESIDENT, /* how much of a process is in memory; fd: its statm */
-	MESSAGE_ASK_KILLS,    /* for want of memory; fd: vmstat */
+	MESSAGE_ASK_KILLS,    /* for want of memory; fd: vmstat, or what the log says of them */
 	MESSAGE_ASK_CONTEXT,  /* what a process says of itself; fd: a struct context_file, and it */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
@@ -107,7 +107,7 @@ enum message_type {
 	/* symbolizer -> screen */
 	MESSAGE_TABLE, /* fd: the table of a window for a live view (src/screen/wire.h) */
 	/* symbolizer -> exporter and back; to metrics only one way, with consecutive ids */
-	MESSAGE_PAYLOAD, /* fd: a finished request */
+	MESSAGE_PAYLOAD, /* fds: a finished request, and what the store alone keeps beside it */
 	MESSAGE_PAYLOAD_DONE,
 	MESSAGE_N_TYPES
 };
@@ -267,7 +267,7 @@ struct message {
 		} ask_allocator;
 		struct {
 			uint32_t pid;  /* maps, perf map, memory ...; cgroup: a tid */
-			uint32_t copy; /* maps: what it says now, in a file of its own */
+			uint32_t copy; /* maps: what it says now, a file; kills: the log */
 		} ask_pid;
 		struct {
 			uint32_t pid;	  /* in our pid namespace; thread: its tid */

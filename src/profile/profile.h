@@ -377,8 +377,8 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 /*
- * Drops the samples, types, residents, kills and victims; set the types again before the next samples.
- * Counters are kept, as those of no type.
+ * Drops the samples, types, residents, kills and victims; set the types again before the next
+ * samples. Counters are kept, as those of no type.
  */
 void profile_clear_samples(struct profile *p);
 /* The sum over all types and of those of no type. */

@@ -31,7 +31,8 @@ static bool read_counter(int fd, uint64_t *ret)
 	return true;
 }
 
-void kills_read(struct kill_counter *c, struct outside *o, struct profile *p, uint64_t now_unix_ns)
+uint64_t kills_read(struct kill_counter *c, struct outside *o, struct profile *p,
+		    uint64_t now_unix_ns)
 {
 	bool first = !c->tried;
 	struct profile_kills k = {.time_unix_ns = now_unix_ns};
@@ -42,11 +43,13 @@ void kills_read(struct kill_counter *c, struct outside *o, struct profile *p, ui
 	c->tried = true;
 	if (c->fd < 0 || !read_counter(c->fd, &n)) {
 		kills_close(c);
-		return;
+		return 0;
 	}
-	k.n = n - c->n;
-	if (first || (n > c->n && profile_add_kills(p, &k)))
-		c->n = n;
+	k.n = first ? 0 : n - c->n;
+	if (k.n > 0 && !profile_add_kills(p, &k))
+		return 0;
+	c->n = n;
+	return k.n;
 }
 
 void kills_close(struct kill_counter *c)

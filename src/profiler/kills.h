@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Processes that the kernel kills for want of memory, of the host or of a control group: how many,
- * by the counter oom_kill of /proc/vmstat (Linux 4.13). It does not say which.
+ * by the counter oom_kill of /proc/vmstat (Linux 4.13). It does not say which: victims.h does.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +17,7 @@ struct kill_counter {
 	uint64_t n; /* when it was looked at last */
 };
 
-/* What has been added since the last look; the first one only remembers the number. */
-void kills_read(struct kill_counter *c, struct outside *o, struct profile *p, uint64_t now_unix_ns);
+/* What has been added since the last look, its number; the first one only remembers the counter. */
+uint64_t kills_read(struct kill_counter *c, struct outside *o, struct profile *p,
+		    uint64_t now_unix_ns);
 void kills_close(struct kill_counter *c);

@@ -18,6 +18,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
 	src/profiler/kills.c src/profiler/kills.h \
+	src/profiler/victims.c src/profiler/victims.h \
 	src/profiler/known-frames.c src/profiler/known-frames.h \
 	src/profiler/known-stacks.c src/profiler/known-stacks.h \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \

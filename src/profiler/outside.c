@@ -168,6 +168,14 @@ int outside_open_kills(struct outside *o)
 	return ask_descriptor(o->ask, &m);
 }
 
+int outside_open_kill_lines(struct outside *o)
+{
+	struct message m = {.type = MESSAGE_ASK_KILLS};
+
+	m.ask_pid.copy = 1;
+	return ask_descriptor(o->ask, &m);
+}
+
 int outside_open_maps(struct outside *o, uint32_t pid)
 {
 	return open_maps(o, pid);

@@ -40,6 +40,8 @@ int outside_open_maps(struct outside *o, uint32_t pid);
 int outside_open_resident(struct outside *o, uint32_t pid);
 /* Counters of the kernel's memory, of the whole host: the same. */
 int outside_open_kills(struct outside *o);
+/* What the kernel's log says of these. */
+int outside_open_kill_lines(struct outside *o);
 /* The table of the allocation library in a process: an owned descriptor or -errno. */
 int outside_open_table(struct outside *o, uint32_t pid, uint64_t address);
 /* A file of the allocation library's name is mapped there: it is sampled, too, if it is a copy.

@@ -7,12 +7,14 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/kills.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/residents.h"
+#include "src/profiler/victims.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -34,6 +36,10 @@ struct residents {
 	uint64_t read_ns; /* CLOCK_MONOTONIC */
 	uint32_t n, n_opened;
 	struct kill_counter kills;
+	struct victims victims;
+	bool unnamed; /* at the look before, some of those killed were */
+	/* Rows of those that have ended since the look before. */
+	uint32_t n_ended, ended[RESIDENTS_MAX];
 	struct resident items[RESIDENTS_MAX];
 };
 
@@ -92,6 +98,8 @@ static bool tell(struct residents *r, struct resident *item, uint64_t bytes, uin
 	if (told.process != PROFILE_NONE && profile_add_resident(&r->a->profile, &told)) {
 		item->bytes = bytes;
 		item->window = r->a->window;
+		if (bytes == 0)
+			r->ended[r->n_ended++] = told.process;
 	}
 	return true;
 }
@@ -102,6 +110,46 @@ static void drop(struct residents *r, struct resident *item)
 	*item = r->items[--r->n];
 }
 
+/* The process of that name; if nobody knows it, no more than these. */
+static uint32_t victim_row(struct attribution *a, const struct victim *v)
+{
+	struct host_process *p = host_process_peek(a->host, v->pid);
+	struct profile_process bare = {.pid = v->pid};
+
+	if (p && strcmp(p->comm, v->comm) == 0)
+		return attribution_process_row(a, p);
+	bare.comm = strtab_put(&a->profile.strings, v->comm);
+	return profile_add_process(&a->profile, &bare);
+}
+
+static void tell_victim(struct residents *r, uint32_t row, bool certain, uint64_t now_unix_ns)
+{
+	const struct profile_victim v = {now_unix_ns, row, certain};
+
+	if (row != PROFILE_NONE)
+		(void)profile_add_victim(&r->a->profile, &v);
+}
+
+/* Where the log is not for us, those that ended are all that is known: some end a while after they
+ * were killed, and counted. */
+static void read_kills(struct residents *r, uint64_t now_unix_ns)
+{
+	struct victim victims[VICTIMS_MAX];
+	uint64_t n = kills_read(&r->kills, &r->a->outside, &r->a->profile, now_unix_ns);
+	int found;
+
+	if (!r->victims.tried) {
+		victims_begin(&r->victims, &r->a->outside);
+		return;
+	}
+	found = victims_read(&r->victims, &r->a->outside, n, victims);
+	for (int i = 0; i < found; i++)
+		tell_victim(r, victim_row(r->a, &victims[i]), true, now_unix_ns);
+	for (uint32_t i = 0; (found < 0 || r->unnamed) && i < r->n_ended; i++)
+		tell_victim(r, r->ended[i], false, now_unix_ns);
+	r->unnamed = n > 0 && found < 0;
+}
+
 void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -109,7 +157,7 @@ void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
 	if (!closes && now - r->read_ns < READ_NS)
 		return;
 	r->read_ns = now;
-	r->n_opened = 0;
+	r->n_opened = r->n_ended = 0;
 	for (uint32_t i = r->n; i > 0; i--) {
 		struct resident *item = &r->items[i - 1];
 		uint64_t bytes = read_bytes(r, item->fd);
@@ -117,7 +165,7 @@ void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
 		if (!tell(r, item, bytes, now_unix_ns) || bytes == 0)
 			drop(r, item);
 	}
-	kills_read(&r->kills, &r->a->outside, &r->a->profile, now_unix_ns);
+	read_kills(r, now_unix_ns);
 }
 
 static bool has(const struct residents *r, const struct host_process *p)
