@@ -358,7 +358,7 @@ static int put_memory(FILE *out, const struct profile *p)
 			if (k > 0 && at[-1].bytes == at->bytes)
 				continue;
 			fprintf(out, "%s[%" PRIu64 ",", k ? "," : "",
-				(at->time_unix_ns - p->start_unix_ns) / 1000);
+				residents_us(p, at->time_unix_ns));
 			if (at->bytes == PROFILE_RESIDENT_UNKNOWN)
 				fputs("null]", out);
 			else
@@ -379,9 +379,30 @@ static void put_kills(FILE *out, const struct profile *p)
 		const struct profile_kills *k = &p->kills.items[i];
 
 		fprintf(out, "%s[%" PRIu64 ",%" PRIu64 "]", i ? "," : ",\n\"kills\":[",
-			(k->time_unix_ns - p->start_unix_ns) / 1000, k->n);
+			residents_us(p, k->time_unix_ns), k->n);
 	}
 	if (p->kills.n)
+		fputc(']', out);
+}
+
+/* [microseconds, name, pid, owner, certain] of those that were killed, or may have been. */
+static void put_victims(FILE *out, const struct profile *p)
+{
+	char name[FRAME_MAX_NAME];
+
+	for (uint32_t i = 0; i < p->victims.n; i++) {
+		const struct profile_victim *v = &p->victims.items[i];
+
+		fprintf(out, "%s[%" PRIu64 ",", i ? "," : ",\n\"victims\":[",
+			residents_us(p, v->time_unix_ns));
+		(void)frame_process_name(p, v->process, name, sizeof(name));
+		json_put_string(out, name);
+		fprintf(out, ",%" PRIu32 ",", p->processes.items[v->process].pid);
+		(void)frame_process_owner(p, v->process, name, sizeof(name));
+		json_put_string(out, name);
+		fprintf(out, ",%d]", v->certain != 0);
+	}
+	if (p->victims.n)
 		fputc(']', out);
 }
 
@@ -412,6 +433,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
 		if (r == 0)
 			r = put_memory(out, p);
 		put_kills(out, p);
+		put_victims(out, p);
 		fputs("}", out);
 	}
 	calltree_deinit(&t);

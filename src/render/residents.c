@@ -5,6 +5,15 @@
 
 #include "src/render/residents.h"
 
+uint64_t residents_us(const struct profile *p, uint64_t time_unix_ns)
+{
+	if (time_unix_ns < p->start_unix_ns)
+		return 0;
+	if (time_unix_ns > p->end_unix_ns)
+		time_unix_ns = p->end_unix_ns;
+	return (time_unix_ns - p->start_unix_ns) / 1000;
+}
+
 static int compare_identities(const struct profile_process *x, const struct profile_process *y)
 {
 	if (x->pid != y->pid)

@@ -19,6 +19,9 @@ struct resident_sums {
 	struct profile_resident *points;
 };
 
+/* Microseconds since the profile's start; what is before it is at 0, what is behind its end at the
+ * end. */
+uint64_t residents_us(const struct profile *p, uint64_t time_unix_ns);
 /* 0 or -ENOMEM; free *ret in any case. */
 int residents_by_process(const struct profile *p, struct resident_sums *ret);
 void residents_free_sums(struct resident_sums *s);

@@ -32,6 +32,20 @@ static void put_resident(const struct summary_page *pg, const struct resident_su
 		summary_off(pg, SUMMARY_DIM));
 }
 
+/* Of one that is not certain it is known that it ended. */
+static void put_victim(const struct summary_page *pg, const struct profile_victim *v)
+{
+	const struct profile *p = pg->p;
+	char pid[32], name[FRAME_MAX_NAME], owner[FRAME_MAX_NAME], text[2 * FRAME_MAX_NAME + 64];
+
+	(void)snprintf(pid, sizeof(pid), "%" PRIu32, p->processes.items[v->process].pid);
+	(void)frame_process_name(p, v->process, name, sizeof(name));
+	(void)frame_process_owner(p, v->process, owner, sizeof(owner));
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", name, *owner ? ", " : "", owner,
+		       v->certain ? "" : " (maybe: it ended at that time)");
+	summary_put_fact(pg, v->certain ? "  killed, PID" : "  ended, PID", pid, text);
+}
+
 /* "at 2.0 s, 3 at 7.0 s" */
 static void put_kills(const struct summary_page *pg)
 {
@@ -42,7 +56,7 @@ static void put_kills(const struct summary_page *pg)
 
 	for (uint32_t i = 0; i < p->kills.n; i++) {
 		const struct profile_kills *k = &p->kills.items[i];
-		double s = (double)(k->time_unix_ns - p->start_unix_ns) / 1e9;
+		double s = (double)residents_us(p, k->time_unix_ns) / 1e6;
 
 		all += k->n;
 		if (at < sizeof(times))
@@ -51,6 +65,9 @@ static void put_kills(const struct summary_page *pg)
 	}
 	if (all)
 		summary_put_fact(pg, "\nOut of memory", summary_format_count(count, all), times);
+	for (uint32_t i = 0; i < p->victims.n && i < N_RESIDENTS; i++)
+		put_victim(pg, &p->victims.items[i]);
+	summary_put_more(pg, p->victims.n, N_RESIDENTS);
 }
 
 static bool has_type(const struct profile *p, const char *name)

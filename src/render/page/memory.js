@@ -14,6 +14,13 @@ const residents = comparing ? [] : inFile[0].memory || [];
 // [microseconds, processes that the kernel killed for want of memory since the look before]
 const kills = comparing ? [] : inFile[0].kills || [];
 
+// [microseconds, name, pid, container or unit, 1: the kernel said so; 0: it ended then]
+const victims = comparing ? [] : inFile[0].victims || [];
+
+function victimWords([, name, pid, owner]) {
+	return `${name} (${pid}${owner ? ', ' + owner : ''})`;
+}
+
 // null: not known. 0: it has ended.
 function residentAt([, , , points], us) {
 	const after = points.findIndex(([time]) => time > us);
@@ -119,7 +126,7 @@ class MemoryLines {
 			item.append(box, `${name} (${pid}): ${bytes(most)}`);
 			return item;
 		});
-		const words = `Resident memory of the largest processes, looked at each second; the top is ${bytes(this.most)}. The most of each: `;
+		const words = `Resident memory of the largest processes, from look to look; the top is ${bytes(this.most)}. The most of each: `;
 
 		this.words.replaceChildren(this.killWords(), make('span', words, 'muted'), ...items, more > 0 ? make('span', `and ${count(more)} more`, 'muted') : '');
 		this.canvas.setAttribute('aria-label', this.words.textContent);
@@ -128,6 +135,13 @@ class MemoryLines {
 		const all = kills.reduce((sum, [, n]) => sum + n, 0);
 		const words = make('b', all ? `${count(all)} ${all === 1 ? 'process was' : 'processes were'} killed for want of memory on this host, seen at ${kills.map(([time]) => (time / 1e6).toFixed(1) + ' s').join(', ')}. ` : '');
 
+		const sure = victims.filter(([, , , , certain]) => certain);
+		const maybe = victims.filter(([, , , , certain]) => !certain);
+
+		if (sure.length)
+			words.append(`By the kernel's log: ${sure.map(victimWords).join(', ')}. `);
+		if (maybe.length)
+			words.append(`Nobody says which. These ended at that time: ${maybe.map(victimWords).join(', ')}. `);
 		words.style.color = this.killColour;
 		return words;
 	}
