@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libproto.a libproto-gen.a
 
 proto_files = \
+	proto/kept-memory.proto \
 	proto/otlp-common.proto \
 	proto/otlp-resource.proto \
 	proto/otlp-profiles.proto \

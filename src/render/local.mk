@@ -12,6 +12,7 @@ librender_a_SOURCES = \
 	src/render/gzip.c src/render/gzip.h \
 	src/render/html.c \
 	src/render/html-data.c src/render/html-data.h \
+	src/render/kept-memory.c src/render/kept-memory.h \
 	src/render/ndjson.c \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
