@@ -39,6 +39,9 @@ struct import {
 	uint64_t scale; /* value of each in the profile */
 	/* OTLP: the moment of the amounts in use that were read; 0: none were */
 	uint64_t in_use_unix_ns;
+	/* OTLP: where the memory of the window before ends, and its first row of residents */
+	uint64_t memory_end_unix_ns;
+	uint32_t first_resident;
 	int outcome; /* enum import_outcome, or 0 */
 	char *error; /* IMPORT_ERROR_MAX bytes: text of the outcome or the error */
 };

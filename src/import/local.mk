@@ -7,6 +7,7 @@ libimport_a_SOURCES = \
 	src/import/import.c src/import/import.h \
 	src/import/otlp.c src/import/otlp-internal.h \
 	src/import/otlp-fields.c \
+	src/import/otlp-memory.c \
 	src/import/otlp-frames.c \
 	src/import/otlp-resource.c \
 	src/import/pprof.c src/import/pprof-internal.h \

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * State of reading an OTLP message: otlp.c reads the message, its profiles and samples,
- * otlp-resource.c who they are of, otlp-frames.c what is at a location, otlp-fields.c single
- * fields.
+ * otlp-resource.c who they are of, otlp-frames.c what is at a location, otlp-memory.c what the
+ * local store adds, otlp-fields.c single fields.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -69,5 +69,7 @@ void otlp_take_fact(char **field, const char *text);
 
 /* For otlp_each_number() of a stack: pushes the frame of a location. 0; -EBADMSG: no such one. */
 int otlp_push_location(struct otlp_file *o, void *ctx, uint64_t index);
+/* Adds what the local store keeps beside OTLP. 0 or -EBADMSG. */
+int otlp_read_memory(struct otlp_file *o, const struct span *memory);
 /* Fills in o->process, and what the file says of its host. */
 void otlp_read_resource(struct otlp_file *o, const struct span *resource);

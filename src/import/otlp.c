@@ -14,6 +14,8 @@
 #include "src/profile/labels.h"
 #include "util/cleanup.h"
 
+#define MEMORY_FIELD 15 /* proto/kept-memory.proto */
+
 /* ---- Samples ---- */
 
 struct sample_facts {
@@ -467,6 +469,8 @@ static int message_read(struct otlp_file *o, const struct span *message)
 
 		if (f.number == 1 && f.type == WIRE_BYTES)
 			r = resource_profiles_read(o, &rp);
+		else if (f.number == MEMORY_FIELD && f.type == WIRE_BYTES)
+			r = otlp_read_memory(o, &rp);
 	}
 	if (r == 0 && !cursor_ok(&c))
 		r = import_damaged(o->im, "it is damaged, or truncated at byte %zu",
