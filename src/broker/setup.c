@@ -153,6 +153,14 @@ static void send_attribute_rules(const struct config *c, struct setup_sender *to
 	setup_put_text(to, TEXT_DENY, c->attributes_deny ? c->attributes_deny : "");
 }
 
+/* Does the local store get what is exported? Without a destination it does. */
+static bool keeps(const struct broker *b)
+{
+	const struct broker_options *o = &b->options;
+
+	return !o->capture && !o->screen && (o->config->store_enabled || o->config->n_exports == 0);
+}
+
 int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
@@ -168,6 +176,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.max_open_files = broker_files_of_profiler(b),
 		.max_frames = c->max_frames,
 		.capture = b->options.capture,
+		.keeps = keeps(b),
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,
 		.interpreters = c->interpreters && !b->options.input_path,
@@ -270,6 +279,7 @@ static struct setup_sender begin_symbolizer(struct broker *b, int control, int s
 		.lost = b->custody.lost,
 		.lost_counted = b->custody.counted,
 		.capture = b->options.capture,
+		.keeps = keeps(b),
 		.live = b->options.screen != NULL,
 		.color = b->options.color,
 		.lines = c->source_lines && lines_are_shown(b) &&
@@ -379,9 +389,9 @@ static int open_store(struct broker *b)
 	const struct config *c = b->options.config;
 
 	return broker_open_state_dir(b, &b->store,
-				     !c->store_enabled && c->n_exports > 0 ? ""
-				     : c->store_path			   ? c->store_path
-									   : CONFIG_DEFAULT_STORE,
+				     !keeps(b)	     ? ""
+				     : c->store_path ? c->store_path
+						     : CONFIG_DEFAULT_STORE,
 				     false, "store", "profiles are not kept on this host");
 }
 

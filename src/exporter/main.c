@@ -15,6 +15,7 @@
 #include "src/process/role.h"
 #include "src/process/status-page.h"
 #include "util/array.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/heap.h"
 #include "util/log.h"
@@ -220,9 +221,9 @@ static void on_exporter(void *ctx, int fd, uint32_t events)
 static void on_payload(void *ctx, const struct message *m, int fds[2])
 {
 	struct exporter_role *e = ctx;
+	_cleanup_close_ int kept_fd = fds[1];
 	int r;
 
-	(void)close_fd(fds[1]);
 	if (m->type != MESSAGE_PAYLOAD) {
 		(void)close_fd(fds[0]);
 		return;
@@ -234,8 +235,8 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		return;
 	}
 	e->next_order = m->item.order + 1;
-	if (e->store)
-		(void)store_put(e->store, fds[0], m->item.n_samples); /* it says what it loses */
+	if (e->store) /* it says what it loses */
+		(void)store_put(e->store, fds[0], kept_fd, m->item.n_samples);
 	if (!e->exporter) {
 		(void)close_fd(fds[0]);
 		say_done(e, m->item.id);

@@ -167,13 +167,22 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
 	return 0;
 }
 
-static int write_file(const struct store *s, const struct store_file *f, const uint8_t *bytes)
+/* Of a file, one after the other. NULL, 0: there is none. */
+struct store_part {
+	const uint8_t *bytes;
+	size_t n;
+};
+
+static int write_file(const struct store *s, const struct store_file *f,
+		      const struct store_part parts[2])
 {
 	char name[STORE_NAME_MAX];
 	int fd = openat(s->dir_fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
 			0600);
-	int r = fd < 0 ? -errno : write_all(fd, bytes, f->n_bytes);
+	int r = fd < 0 ? -errno : write_all(fd, parts[0].bytes, parts[0].n);
 
+	if (r == 0)
+		r = write_all(fd, parts[1].bytes, parts[1].n);
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
 	(void)close_fd(fd);
@@ -194,13 +203,18 @@ static bool is_there(const struct store *s, const struct store_file *f)
 	return false;
 }
 
-static int keep(struct store *s, const struct payload *p)
+/* more is a second member of the gzip file. NULL: there is none. */
+static int keep(struct store *s, const struct payload *p, const struct payload *more)
 {
 	struct store_file f = {.time_unix_ns = clock_realtime_ns()}, *item;
-	const uint8_t *body = payload_body(p, ENCODING_GZIP, &f.n_bytes);
+	struct store_part parts[2] = {{NULL, 0}};
 	int r;
 
-	f.sum = (uint32_t)crc32(0, body, (uInt)f.n_bytes);
+	parts[0].bytes = payload_body(p, ENCODING_GZIP, &parts[0].n);
+	if (more)
+		parts[1].bytes = payload_body(more, ENCODING_GZIP, &parts[1].n);
+	f.n_bytes = parts[0].n + parts[1].n;
+	f.sum = (uint32_t)crc32(0, parts[0].bytes, (uInt)parts[0].n);
 	if (is_there(s, &f))
 		return 0;
 	/* A clock that was set back does not change the order. */
@@ -213,7 +227,7 @@ static int keep(struct store *s, const struct payload *p)
 	if (!item)
 		return -ENOMEM;
 	*item = f;
-	r = write_file(s, &f, body);
+	r = write_file(s, &f, parts);
 	if (r < 0)
 		s->files.n--;
 	else
@@ -221,14 +235,17 @@ static int keep(struct store *s, const struct payload *p)
 	return r;
 }
 
-int store_put(struct store *s, int fd, uint64_t n_samples)
+int store_put(struct store *s, int fd, int more_fd, uint64_t n_samples)
 {
-	struct payload *p = NULL;
+	struct payload *p = NULL, *more = NULL;
 	int r = payload_new(&p, fd, 1u << ENCODING_GZIP);
 
+	if (r == 0 && more_fd >= 0)
+		r = payload_new(&more, more_fd, 1u << ENCODING_GZIP);
 	if (r == 0)
-		r = keep(s, p);
+		r = keep(s, p, more);
 	payload_free(p);
+	payload_free(more);
 	if (r < 0 && !s->failing)
 		log_warning("store: %s: profiles are not kept: %s", s->path, strerror(-r));
 	else if (r == 0 && s->failing)

@@ -4,7 +4,7 @@
  * The local store: profiles of this host kept on this host, for perfwalk report --last. A directory
  * of files TIME-SUM.otlp.gz: the time the payload came (nanoseconds since 1970, 20 digits, which is
  * also the order of the names), its CRC-32, and in the file one ProfilesData message, gzipped. Any
- * tool that reads OTLP may read them.
+ * tool that reads OTLP may read them; it passes over field 15 (proto/kept-memory.proto).
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,12 +26,13 @@ struct store *store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
 
 /*
- * Keeps the payload in fd (read from its start; it stays the caller's). One that is there already,
+ * Keeps the payload in fd, and the bytes in more_fd, if that is one, as its end (read from their
+ * starts; they stay the caller's). One that is there already,
  * because it was handed over again, is not kept twice. When this returns 0 it is safe on disk and
  * the limits hold. -errno: it is not kept; this is logged once, and again with the number of
  * lost samples when a write succeeds.
  */
-int store_put(struct store *s, int fd, uint64_t n_samples);
+int store_put(struct store *s, int fd, int more_fd, uint64_t n_samples);
 
 struct store_stats {
 	uint64_t n_files, n_bytes; /* now */

@@ -18,10 +18,11 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-#define READ_NS	    NSEC_PER_SEC
-#define AGAIN_NS    NSEC_PER_SEC /* between looks at one that is sampled */
-#define MAX_OPENED  32		 /* between two reads: each asks the broker */
-#define STATM_BYTES 128
+#define READ_NS	       NSEC_PER_SEC
+#define DAEMON_READ_NS (10 * NSEC_PER_SEC)
+#define AGAIN_NS       NSEC_PER_SEC /* between looks at one that is sampled */
+#define MAX_OPENED     32	    /* between two reads: each asks the broker */
+#define STATM_BYTES    128
 
 struct resident {
 	uint32_t pid;
@@ -49,7 +50,7 @@ int residents_new(struct residents **ret, struct attribution *a)
 
 	for (uint32_t i = 0; i < a->setup->n_events; i++)
 		wanted |= a->setup->events[i].options.event.bytes;
-	if (!wanted || a->replay || !a->setup->capture)
+	if (!wanted || a->replay || !(a->setup->capture || a->setup->keeps))
 		return 0;
 	*ret = calloc(1, sizeof(**ret));
 	if (!*ret)
@@ -154,7 +155,7 @@ void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!closes && now - r->read_ns < READ_NS)
+	if (!closes && now - r->read_ns < (r->a->setup->capture ? READ_NS : DAEMON_READ_NS))
 		return;
 	r->read_ns = now;
 	r->n_opened = r->n_ended = 0;

@@ -22,6 +22,7 @@ struct setup_profiler {
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
 	bool capture;	       /* windows are kept until the end */
+	bool keeps;	       /* the local store keeps them */
 	bool paused;	       /* no event counts now */
 	bool adapt_stack_size; /* the broker takes MESSAGE_STACK_SIZE */
 	bool interpreters;     /* and MESSAGE_INTERPRETER */

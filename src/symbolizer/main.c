@@ -352,6 +352,7 @@ static void share_descriptors(const struct symbolizer *s, uint32_t *ret_files,
 	if (*ret_files > l.rlim_cur / 2)
 		*ret_files = (uint32_t)l.rlim_cur / 2;
 	left = l.rlim_cur > *ret_files + others ? l.rlim_cur - *ret_files - others : 0;
+	left /= s->setup.keeps ? 2 : 1; /* a payload, and what the store keeps beside it */
 	*ret_payloads = left > PAYLOADS_MAX   ? PAYLOADS_MAX
 			: left < MIN_PAYLOADS ? MIN_PAYLOADS
 					      : (uint32_t)left;

@@ -17,9 +17,14 @@ struct payloads {
 	struct status_custody *custody;
 };
 
+struct payload_more {
+	uint64_t order;
+	int kept_fd; /* -EBADF: the store keeps no more than the payload */
+};
+
 static uint64_t order_of(const struct outbox_entry *e)
 {
-	return *(const uint64_t *)e->more;
+	return ((const struct payload_more *)e->more)->order;
 }
 
 /* What would be lost with us, and with the exporter. */
@@ -39,21 +44,22 @@ static void publish(void *ctx)
 	p->custody->unsettled = unsettled;
 }
 
-static int send_to(int sock, const struct outbox_entry *e)
+static int send_to(int sock, const struct outbox_entry *e, int kept_fd)
 {
+	const int fds[2] = {e->fd, kept_fd};
 	struct message m = {.type = MESSAGE_PAYLOAD};
 
 	m.item.id = e->id;
 	m.item.n_samples = e->n_samples;
 	m.item.made_ns = e->made_ns;
 	m.item.order = order_of(e);
-	return message_send(sock, &m, &e->fd, 1);
+	return message_send(sock, &m, fds, kept_fd < 0 ? 1 : 2);
 }
 
 static int on_send(void *ctx, int sock, struct outbox_entry *e)
 {
 	struct payloads *p = ctx;
-	int r = send_to(sock, e);
+	int r = send_to(sock, e, ((const struct payload_more *)e->more)->kept_fd);
 
 	if (r == 0 && order_of(e) < p->settled_order)
 		p->custody->unsent -= e->n_samples;
@@ -62,7 +68,10 @@ static int on_send(void *ctx, int sock, struct outbox_entry *e)
 
 static void on_forget(void *ctx, struct outbox_entry *e)
 {
-	free(e->more);
+	struct payload_more *more = e->more;
+
+	(void)close_fd(more->kept_fd);
+	free(more);
 }
 
 static void on_dropped(void *ctx, const struct outbox_entry *e)
@@ -145,24 +154,26 @@ static int seal(const void *bytes, size_t n)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples,
+int payloads_push(struct payloads *p, const struct payload_bytes *b, uint64_t n_samples,
 		  uint64_t order)
 {
-	_cleanup_free_ uint64_t *more = malloc(sizeof(*more));
-	_cleanup_close_ int fd = seal(bytes, n);
+	_cleanup_free_ struct payload_more *more = malloc(sizeof(*more));
+	_cleanup_close_ int fd = seal(b->bytes, b->n);
+	_cleanup_close_ int kept_fd = b->n_kept ? seal(b->kept, b->n_kept) : -EBADF;
 	const struct outbox_entry *e;
 
 	if (fd < 0)
 		return fd;
 	if (!more)
 		return -ENOMEM;
-	*more = order;
-	e = outbox_push(p->outbox, fd, n, n_samples, more);
+	*more = (struct payload_more){order, kept_fd};
+	e = outbox_push(p->outbox, fd, b->n, n_samples, more);
 	if (!e)
 		return -ENOMEM;
 	(void)TAKE_FD(fd);
+	(void)TAKE_FD(kept_fd);
 	(void)TAKE_PTR(more);
-	if (p->mirror_sock >= 0 && send_to(p->mirror_sock, e) == -EPIPE)
+	if (p->mirror_sock >= 0 && send_to(p->mirror_sock, e, -EBADF) == -EPIPE)
 		p->mirror_sock = close_fd(p->mirror_sock);
 	return 0;
 }

@@ -25,10 +25,15 @@ void payloads_connect(struct payloads *p, int fd, uint64_t start);
  * payload that does not fit its socket is not sent; it notices the gap in the ids. */
 void payloads_mirror(struct payloads *p, int fd);
 /*
- * Copies the bytes into a sealed memfd and sends it. order grows from payload to payload, and is
+ * Copies the bytes into a sealed memfd and sends it, and what the local store alone keeps of it, if
+ * n_kept is not 0, in another one. order grows from payload to payload, and is
  * the same when another symbolizer makes it again: so the exporter knows what it has. 0 or -errno.
  */
-int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples,
+struct payload_bytes {
+	const void *bytes, *kept;
+	size_t n, n_kept;
+};
+int payloads_push(struct payloads *p, const struct payload_bytes *b, uint64_t n_samples,
 		  uint64_t order);
 /* Nobody else has what is in payloads of a lower order any more. */
 void payloads_settle_windows(struct payloads *p, uint64_t order);

@@ -25,6 +25,7 @@ struct setup_symbolizer {
 	uint64_t lost, lost_counted;
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
+	bool keeps;   /* the local store gets what processes have in memory, too */
 	bool live;    /* top: a table per window for the screen */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */

@@ -11,6 +11,7 @@
 #include "src/process/status-page.h"
 #include "src/profile/native-frames.h"
 #include "src/profile/window.h"
+#include "src/render/kept-memory.h"
 #include "src/render/render.h"
 #include "src/symbolizer/idle.h"
 #include "src/symbolizer/internal.h"
@@ -32,6 +33,8 @@
 struct export_progress {
 	struct symbolizer *symbolizer;
 	uint64_t n_payloads, n_samples;
+	uint8_t *kept; /* goes with the first payload */
+	size_t n_kept;
 };
 
 static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
@@ -39,7 +42,8 @@ static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samp
 	struct export_progress *done = ctx;
 	struct counted *counted = &done->symbolizer->counted;
 	uint64_t window = arrivals_n_samples(&done->symbolizer->arrivals);
-	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples,
+	const struct payload_bytes b = {bytes, done->kept, n, done->n_payloads ? 0 : done->n_kept};
+	int r = payloads_push(done->symbolizer->payloads, &b, n_samples,
 			      window << PARTS_SHIFT | done->n_payloads);
 
 	if (r < 0)
@@ -155,7 +159,10 @@ static void export_window(struct symbolizer *s)
 	if (s->setup.hide_native)
 		profile_hide_native_frames(p);
 	count(s, PROFILE_SAMPLES_DROPPED, payloads_take_dropped(s->payloads));
+	if (s->setup.keeps && render_kept_memory(p, &done.kept, &done.n_kept) < 0)
+		log_error("what processes have in memory is not kept: out of memory");
 	r = render_otlp(p, &s->info, NULL, on_payload, &done);
+	free(done.kept);
 	if (r < 0)
 		log_error("%llu of a window's %u samples cannot be encoded: %s",
 			  (unsigned long long)(n - done.n_samples), n, strerror(-r));
