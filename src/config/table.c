@@ -112,7 +112,10 @@ static const struct config_key keys[] = {
 	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), .value = "no",
 	 .help = "Also sample where memory grows: one of 61 pages that programs touch for "
 		 "the first time, in bytes, with its stack. A section "
-		 "[event:memory_growth] does the same and can set another period. "
+		 "[event:memory_growth] does the same and can set another period. The local "
+		 "store also keeps, for its pages, what the largest processes have in memory, "
+		 "every ten seconds and at the end of each interval, and what the kernel killed "
+		 "for want of memory. "
 		 "perfwalk-record(1) explains under --memory what counts."},
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), .value = "1024", .min = 16,
 	 .max = 16384,
