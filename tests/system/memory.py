@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: src/sample src/profiler src/profile src/opener src/render
+# Rooms: src/sample src/profiler src/profile src/opener src/render src/import src/exporter
 """Memory growth: pages touched for the first time, in bytes, by the stack that touched them. The truth is what the
 kernel says of the workload's mappings, plain pages and huge ones. Needs root."""
+import glob
+import gzip
 import json
 import os
 import re
@@ -109,10 +111,9 @@ def memory_of(name):
             for _, pid, _, points in captures[0].get("memory", [])}
 
 
-def curve():
-    """What a process has in memory, by its own account just before and just after each look at it."""
-    page = rig.path("curve.html")
-    out = record("-e", "cpu-clock", "--memory", "-o", page, "--", sys.executable, "-c", STEPS)
+def compare_curves(out, page):
+    """What a process has in memory, by its own account just before and just after each look at it. Its pid, and the
+    points of the page."""
     pid = int(re.search(r"^\d+$", out, re.M)[0])
     own = [tuple(map(int, m)) for m in re.findall(r"^(\d+) (\d+)$", out, re.M)]
     points = memory_of(page).get(pid, [])
@@ -123,7 +124,14 @@ def curve():
     for at in (0, 1, 2):  # each lasts two seconds, and it is looked at each second
         level = own[len(own) * (2 * at + 1) // 6][1]
         rig.check(any(size and abs(size - level) < MIB for _, size in points), f"{level} bytes are in the lines")
-    rig.check(not points[-1][1], "it has ended")
+    rig.check(points[-1][1] == 0, "it has ended")
+    return pid, points
+
+
+def curve():
+    page = rig.path("curve.html")
+    out = record("-e", "cpu-clock", "--memory", "-o", page, "--", sys.executable, "-c", STEPS)
+    pid, points = compare_curves(out, page)
     most = re.search(rf"^ +([\d.]+) MiB +([\d.]+) MiB +([\d.]+) MiB +{pid}  \S+", out, re.M)
     rig.check(most, "the summary has a line of it")
     highest, last = max(size or 0 for _, size in points) / MIB, [size for _, size in points if size][-1] / MIB
@@ -135,6 +143,32 @@ def n_killed():
         return int(re.search(r"^oom_kill (\d+)$", f.read(), re.M)[1])
 
 
+def has_syslog():
+    """Reads the kernel's log without the right to, if everybody may."""
+    with open("/proc/sys/kernel/dmesg_restrict", encoding="ascii") as f:
+        return f.read().strip() == "0"
+
+
+def maybe_killed():
+    """Without the log nobody says which process it was, but the one that ended is listed."""
+    limit = cgroup_dirs.MemoryLimit(f"perfwalk-m{NAME}", 64 * MIB)
+    if limit.missing or has_syslog():
+        rig.leave_out(limit.missing or "everybody may read the kernel's log")
+        return
+    page = rig.path("maybe.html")
+    script = (f"sleep 1; (echo 0 > {limit.path}/cgroup.procs; exec sh -c 'echo victim $$; exec {sys.executable} -c "
+              "\"x = [0] * (5 << 20); import time; time.sleep(2); [0] * (30 << 20)\"'); sleep 1.5")
+    p = subprocess.run(["setpriv", "--bounding-set", "-syslog", "--inh-caps", "-syslog", rig.perfwalk(), "record", "-e",
+                        "cpu-clock", "--memory", "-o", page, "--", "sh", "-c", script], capture_output=True, text=True,
+                       check=False, timeout=120)
+    limit.remove()
+    pid = int(re.search(r"^victim (\d+)$", p.stdout, re.M)[1])
+    victims = captures_of(page)[0].get("victims", [])
+    rig.check([v[2] for v in victims if v[4]] == [], f"nobody is said to be it: {victims}")
+    rig.check(pid in [v[2] for v in victims], f"but {pid}, which ended, is listed")
+    rig.check(re.search(rf"^  ended, PID +{pid} +python\S* .*maybe", p.stdout, re.M), "in the summary, too")
+
+
 def killed():
     """A control group that is too small for its process."""
     limit = cgroup_dirs.MemoryLimit(f"perfwalk-{NAME}", 64 * MIB)
@@ -142,7 +176,7 @@ def killed():
         rig.leave_out(limit.missing)
         return
     before, page = n_killed(), rig.path("killed.html")
-    script = (f"sleep 1; (echo 0 > {limit.path}/cgroup.procs; exec {sys.executable} -c '[0] * (30 << 20)'); "
+    script = (f"sleep 1; (echo 0 > {limit.path}/cgroup.procs; exec sh -c 'echo victim $$; exec {sys.executable} -c \"[0] * (30 << 20)\"'); "
               "echo ended $?; date +%s%N; sleep 1.5")
     out = record("-e", "cpu-clock", "--memory", "-o", page, "--", "sh", "-c", script)
     rig.check("ended 137" in out, "it was killed")
@@ -153,6 +187,11 @@ def killed():
     at = (int(re.search(r"^\d{19}$", out, re.M)[0]) / 1e6 - data["meta"]["startMs"]) * 1e3
     rig.check(any(at - 1e6 < us < at + 2e6 for us, _ in data["kills"]), f"the one at {at} us is told of in time")
     rig.check(re.search(rf"^Out of memory +{n} +processes killed on this host, seen at ", out, re.M), "the summary says so")
+    pid = int(re.search(r"^victim (\d+)$", out, re.M)[1])
+    names = {v[2]: (v[1], v[4]) for v in data.get("victims", [])}
+    rig.check(names.get(pid, ("",))[0].startswith("python") and names[pid][1] == 1, f"{pid} is named: {names}")
+    rig.check(len(data["victims"]) == n, "and nobody who was not")
+    rig.check(re.search(rf"^  killed, PID +{pid} +python", out, re.M), "the summary names it")
 
 
 def no_curve():
@@ -211,6 +250,78 @@ def daemon(directory):
         d.stop()
 
 
+STORE_CONFIG = """[profiler]
+reporter_interval = 1s
+memory_growth = {growth}
+[store]
+enabled = yes
+path = {path}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+def report_last(path, name):
+    page = rig.path(name)
+    p = subprocess.run([rig.perfwalk(), "report", "--last", "10m", "--store", path, "-o", page], capture_output=True,
+                       text=True, check=False, timeout=120)
+    rig.check(p.returncode == 0, f"report --last: {p.returncode} {p.stderr.strip()}")
+    return page
+
+
+def fields_of(message):
+    """Numbers of its fields."""
+    decoded = subprocess.run(["protoc", "--decode_raw"], input=message, capture_output=True, check=True).stdout
+    return {int(number) for number in re.findall(rb"^(\d+)", decoded, re.M)}
+
+
+def file_fields(name):
+    with gzip.open(name) as f:
+        return fields_of(f.read())
+
+
+def stored():
+    """The daemon looks at it at the end of each window, and the store has it; who it exports to has not."""
+    path = rig.path("store")
+    with Sink() as sink:
+        d = rig.Daemon(STORE_CONFIG.format(path=path, growth="yes", endpoint=sink.endpoint), name="stored")
+        d.wait_up()
+        limit = cgroup_dirs.MemoryLimit(f"perfwalk-s{NAME}", 64 * MIB)
+        before = n_killed()
+        p = subprocess.run([sys.executable, "-c", STEPS], capture_output=True, text=True, check=True, timeout=120)
+        if not limit.missing:
+            subprocess.run(["sh", "-c", f"echo 0 > {limit.path}/cgroup.procs; exec {sys.executable} -c '[0] * (30 << 20)'"],
+                           check=False, timeout=120)
+            limit.remove()
+        rig.check(ctl(d, "flush").returncode == 0, "flush")
+        d.stop()
+        n = n_killed() - before
+        wrong = [x for x in sink.problems() if "C4" not in x]
+        rig.check(sink.count() > 0 and not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
+        rig.check(all(fields_of(body) == {1, 2} for body in sink.payloads()), "and gets OTLP alone")
+    page = report_last(path, "stored.html")
+    pid, _ = compare_curves(p.stdout, page)
+    fields = [file_fields(name) for name in glob.glob(f"{path}/*.otlp.gz")]
+    rig.check({1, 2, 15} in fields and all(f <= {1, 2, 15} for f in fields), "the files have more than OTLP")
+    if n:
+        kills = captures_of(page)[0]["kills"]
+        rig.check(sum(k for _, k in kills) == n, f"killed: {kills}, {n} by the kernel's own account")
+        victims = captures_of(page)[0]["victims"]
+        rig.check(len(victims) == n and any(v[1].startswith("python") and v[4] for v in victims), f"and named: {victims}")
+    shorter = captures_of(report_last(path, "again.html"))[0]
+    rig.check(any(row[1] == pid for row in shorter["memory"]), "each report has it")
+
+
+def not_stored():
+    path = rig.path("none")
+    d = rig.Daemon(STORE_CONFIG.split("[export", maxsplit=1)[0].format(path=path, growth="no"), name="none")
+    d.wait_up()
+    subprocess.run([sys.executable, "-c", "sum(range(9000000))"], check=True, timeout=120)
+    rig.check(ctl(d, "flush").returncode == 0, "flush")
+    d.stop()
+    rig.check(not memory_of(report_last(path, "none.html")), "without memory_growth nothing is kept of it")
+
+
 def main():
     rig.need_root()
     directory = rig.build_workloads("growth")
@@ -221,7 +332,10 @@ def main():
     curve()
     no_curve()
     killed()
+    maybe_killed()
     daemon(directory)
+    stored()
+    not_stored()
 
 
 rig.run(main)
