@@ -460,7 +460,7 @@ def test_types():
     facts = 'document.getElementById("facts").innerText.replace(/\\s+/g, " ")'
     for event, samples, words in (('context-switches', 100, '100 samples (1,000 context-switches)'),
                                   ('task-clock', 100, '100 samples (100 ms of CPU time)'),
-                                  ('alloc', 64 * 4096, '262,144 bytes (256.0 KiB)')):
+                                  ('alloc', 64 * 4096, '256.0 KiB of alloc')):
         choose_event(event)
         check(f'{event}: its samples, and the address', [total(), b.js('location.hash')], [samples, f'#event={event}'])
         check('in its unit', b.js(facts), lambda t, w=words, e=event: w in t and e in t)
@@ -481,6 +481,22 @@ def test_types():
     check('also that of a page which is open', b.js('perfwalk.captures[0].meta.event'), 'page-faults')
     b.open(os.path.join(work, 'types.html'), '#event=none')
     check('an event that is not there is the first', b.js('perfwalk.state.event'), 'cpu-clock')
+
+
+def test_amounts():
+    """Time and bytes are never bare numbers: in the header, the details, the heat map, tables, and under the pointer."""
+    for kind, event, whole in (('wall', 'wall', '3 s'), ('types', 'alloc', '256.0 KiB')):
+        page = write(kind)
+        for tab in ('graph', 'functions', 'sandwich', 'modules', 'containers'):
+            b.open(page, f'#event={event}&tab={tab}')
+            x, y = heat_point(0, 0)
+            b.mouse('mouseMoved', x, y)
+            text = re.sub(r'\s+', ' ', b.js('document.body.innerText + document.getElementById("tip").innerText + document.getElementById("quality-table").textContent'))
+            check(f'{event}, {tab}: its sum', text, lambda t, w=whole: w in t)
+            check(f'{event}, {tab}: bare numbers', re.findall(r'\d(?:,\d{3}){2,}|\d+ (?:events|bytes)\b|262,144', text), [])
+    b.open(os.path.join(work, 'wall.html'), '#event=wall')
+    check('in the header and the details', b.js('[document.getElementById("facts").innerText.includes("3 s of wall"), document.getElementById("detail-words").innerText.slice(0, 12)]'),
+          [True, '3 s (100.0%)'])
 
 
 def memory_lines(seconds):
@@ -568,7 +584,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_memory, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_amounts, test_memory, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

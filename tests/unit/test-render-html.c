@@ -194,6 +194,49 @@ static void make_types(struct profile *p)
 	}
 }
 
+static uint32_t marker_module(const struct profile *p)
+{
+	uint32_t module = 0;
+
+	while (p->modules.items[module].kind != PROFILE_MODULE_MARKER)
+		module++;
+	return module;
+}
+
+/* 3 s: half a second without the functions of an interpreter, a quarter in a cut stack, and another
+ * quarter waiting for a CPU. */
+static void make_wall(struct profile *p)
+{
+	static const struct {
+		int64_t ns;
+		enum profile_marker marker;
+	} parts[] = {{2000000000, PROFILE_N_MARKERS},
+		     {500000000, PROFILE_MARKER_RUNTIME_LATE},
+		     {250000000, PROFILE_MARKER_TRUNCATED},
+		     {250000000, PROFILE_MARKER_RUNNABLE}};
+	struct profile_type wall = {.period_events = 1, .weighted = true};
+	uint32_t type, n, frames[64];
+
+	synthetic_small(p);
+	wall.event = strtab_put(&p->strings, PROFILE_WALL);
+	wall.unit = strtab_put(&p->strings, "nanoseconds");
+	type = profile_add_type(p, &wall);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		struct profile_sample s = p->types[0].samples.items[0];
+		const uint32_t *rows = profile_stack_frames(p, s.stack, &n);
+
+		memcpy(frames, rows, n * sizeof(*frames));
+		n = parts[i].marker == PROFILE_MARKER_RUNNABLE ? 0 : n;
+		if (parts[i].marker != PROFILE_N_MARKERS)
+			frames[n++] = profile_add_frame(p, marker_module(p), parts[i].marker);
+		s.stack = profile_add_stack(p, frames, n, 0);
+		s.time_unix_ns += i * 1000000; /* so there is a heat map */
+		s.value = parts[i].ns;
+		s.n = 1;
+		CHECK(profile_add_sample_of(p, type, &s));
+	}
+}
+
 /* Each type is a capture of the page, in their order. */
 static void test_types(void)
 {
@@ -304,6 +347,8 @@ static int write_page(const char *kind, const char *path)
 		synthetic_changed(&p);
 	else if (strcmp(kind, "types") == 0)
 		make_types(&p);
+	else if (strcmp(kind, "wall") == 0)
+		make_wall(&p);
 	else if (strcmp(kind, "labelled") == 0)
 		make_labelled(&p);
 	else if (strcmp(kind, "memory") == 0)
@@ -322,11 +367,10 @@ static int write_page(const char *kind, const char *path)
 static void test_kinds_of_markers(void)
 {
 	struct profile p;
-	uint32_t module = 0;
+	uint32_t module;
 
 	synthetic_small(&p);
-	while (p.modules.items[module].kind != PROFILE_MODULE_MARKER)
-		module++;
+	module = marker_module(&p);
 	CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, PROFILE_MARKER_TRUNCATED)), ==,
 		  FRAME_MARKER);
 	for (uint64_t m = PROFILE_MARKER_WAIT; m <= PROFILE_MARKER_WAIT_KERNEL_LOCK; m++)

@@ -66,19 +66,22 @@ function addFacts(list, c, label) {
 		add(meta.event, meta.rate ? `at ${meta.rate} Hz` : 'sampled');
 	if (meta.durationNs)
 		add((meta.durationNs / 1e9).toFixed(1), 's');
-	add(count(c.total), meta.periodNs || meta.periodEvents ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
+	if (amountText)
+		add(amountText(c.total), `of ${meta.event}`);
+	else
+		add(count(c.total), meta.periodNs || meta.periodEvents ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
 	if (c.counters.threads_idle_us)
-		add(worth(c.counters.threads_idle_us * 1000, {periodEvents: 1, unit: 'nanoseconds'}), 'of idle threads left out (record --idle shows them)');
+		add(duration(c.counters.threads_idle_us * 1000), 'of idle threads left out (record --idle shows them)');
 	if (meta.startMs)
 		list.append(make('span', new Date(meta.startMs).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'));
 }
 function addLosses(body, c) {
 	const counters = c.counters;
 	const bases = {samples: counters.samples + counters.samples_lost, stacks: counters.user_stacks + counters.stacks_no_regs};
-	const row = (value, base, words) => {
+	const row = (value, base, words, text = count(value)) => {
 		const line = make('tr');
 
-		line.append(make('td', count(value), 'number'), make('td', base ? percent(value, base) : '', 'number muted'), make('td', words));
+		line.append(make('td', text, 'number'), make('td', base ? percent(value, base) : '', 'number muted'), make('td', words));
 		body.append(line);
 	};
 
@@ -91,9 +94,12 @@ function addLosses(body, c) {
 
 	if (complete)
 		row(complete, bases.stacks, `stacks complete: ${percent(within[0], complete)} by their first 8K, ${percent(within[0] + within[1], complete)} by 16K, ${percent(complete - within[3], complete)} by 32K`);
+	const {unnamed} = countIncomplete(c);
+	const what = amountText ? `of ${c.meta.event}` : 'samples';
+
 	if (c.cut)
-		row(c.cut, c.total, 'samples shown at a caller: the call tree was full');
-	row(countIncomplete(c).unnamed, c.total, 'samples in code without a name: its address is shown instead');
+		row(c.cut, c.total, `${what} shown at a caller: the call tree was full`, valueText(c.cut));
+	row(unnamed, c.total, `${what} in code without a name: its address is shown instead`, valueText(unnamed));
 }
 // Why a capture has no samples, and what to do.
 function whyEmpty(counters) {

@@ -95,9 +95,9 @@ class HeatMap {
 
 			box.style.backgroundColor = heatColour(share);
 			return box;
-		}), `${count(this.most)} ${unit}.`);
+		}), `${valueWithUnit(this.most)}.`);
 		this.clear.hidden = !range;
-		this.rangeWords.textContent = range ? `${(range[0] / 1e6).toFixed(2)} to ${(range[1] / 1e6).toFixed(2)} s: ${count(wholes[this.number].sum)} ${unit}` : '';
+		this.rangeWords.textContent = range ? `${(range[0] / 1e6).toFixed(2)} to ${(range[1] / 1e6).toFixed(2)} s: ${valueWithUnit(wholes[this.number].sum)}` : '';
 	}
 	draw() {
 		const {pen, canvas} = this;
@@ -183,7 +183,7 @@ class HeatMap {
 		const cell = this.cellAt(e);
 		const [from, to] = [cell, cell + 1].map((n) => ((n * this.cell) / 1e6).toFixed(2));
 
-		placeTip([make('div', `${from} to ${to} s: ${count(this.cells[cell])} ${unit}`)], e.clientX, e.clientY);
+		placeTip([make('div', `${from} to ${to} s: ${valueWithUnit(this.cells[cell])}`)], e.clientX, e.clientY);
 	}
 	listen() {
 		const {canvas} = this;

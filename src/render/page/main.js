@@ -129,7 +129,7 @@ function showSandwich() {
 	callers.show(buildCallers(symbol, baseWeights), {upward: true});
 	// Each gets the room that the other leaves.
 	callees.resize();
-	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], wholes[0].sum)}), self ${count(below.self[0])}`;
+	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${valueWithUnit(below.total[0])} (${percent(below.total[0], wholes[0].sum)}), self ${valueText(below.self[0])}`;
 }
 function openSandwich(row) {
 	change({tab: 'sandwich', functionName: row.name, functionModule: row.module});
@@ -228,16 +228,16 @@ function kindWords(symbol) {
 }
 function valueWords(view, node) {
 	const all = view.total[0];
-	const self = view.inverted ? '' : `, self ${count(view.self[node])} (${percent(view.self[node], all)})`;
+	const self = view.inverted ? '' : `, self ${valueText(view.self[node])} (${percent(view.self[node], all)})`;
 	const {periodNs, periodEvents} = captures[0].meta;
-	const worthWords = periodNs || periodEvents ? `, ${worth(view.total[node])}` : '';
-	const words = `${count(view.total[node])} ${unit} (${percent(view.total[node], all)}${worthWords})${self}`;
+	const worthWords = !amountText && (periodNs || periodEvents) ? `, ${worth(view.total[node])}` : '';
+	const words = `${valueWithUnit(view.total[node])} (${percent(view.total[node], all)}${worthWords})${self}`;
 
 	if (!comparing)
 		return words;
 	const shares = view.totals.map((total) => total[node] / (total[0] || 1));
 
-	return `${words}; before ${count(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
+	return `${words}; before ${valueText(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
 }
 // The confidence of the share. In the order of time a node is a part of the time, not a share.
 function confidenceWords(view, node) {
@@ -308,7 +308,7 @@ function showMatched() {
 	if (match && view) {
 		const {sum, frames} = sumMatched(view, graph.zoom, match);
 
-		words.push(frames ? `${percent(sum, view.total[graph.zoom])} matched, ${count(sum)} ${unit}, ${count(frames)} frames` : 'no match');
+		words.push(frames ? `${percent(sum, view.total[graph.zoom])} matched, ${valueWithUnit(sum)}, ${count(frames)} frames` : 'no match');
 	}
 	byId('matched').textContent = words.join(': ');
 }

@@ -92,12 +92,21 @@ function percent(part, whole) {
 function points(change) {
 	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(100 * change).toFixed(2)}`;
 }
-// A weighted sample counts its events, or its value in the unit.
-const unit = !captures[0].meta.weighted ? 'samples'
-	: {nanoseconds: 'ns', bytes: 'bytes'}[captures[0].meta.unit] || 'events';
+// A weighted sample counts its events, or is an amount of its unit.
+const unit = captures[0].meta.weighted ? 'events' : 'samples';
+const amountText = captures[0].meta.weighted ? {nanoseconds: duration, bytes}[captures[0].meta.unit] : null;
+// A value, in a column whose head says what it is; and with its unit.
+const valueText = (n) => (amountText ? amountText(n) : count(n));
+const valueWithUnit = (n) => (amountText ? amountText(n) : `${count(n)} ${unit}`);
 // Samples with values of their own count as fewer equal ones.
 function sampleWords({sum, squares}) {
 	return captures[0].meta.weighted ? `samples worth ${count(Math.round((sum * sum) / squares))} equal ones` : `${count(sum)} samples`;
+}
+// Three digits, more for the largest unit.
+function duration(ns) {
+	const [name, size] = [['s', 1e9], ['ms', 1e6], ['us', 1e3]].find(([, least]) => ns >= least) || ['ns', 1];
+
+	return `${ns >= 1e12 ? count(Math.round(ns / size)) : Number((ns / size).toPrecision(3))} ${name}`;
 }
 function bytes(n) {
 	const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -113,13 +122,13 @@ function eventWords({meta, total}) {
 }
 // The worth of samples: time, bytes, or counted events.
 function worth(samples, meta = captures[0].meta) {
-	const s = (samples * (meta.periodNs || meta.periodEvents)) / 1e9;
+	const value = samples * (meta.periodNs || meta.periodEvents);
 
 	if (meta.periodEvents && meta.unit === 'bytes')
-		return bytes(samples * meta.periodEvents);
+		return bytes(value);
 	if (meta.periodEvents && meta.unit !== 'nanoseconds')
-		return `${count(samples * meta.periodEvents)} ${meta.event}`;
-	return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(1) + ' s' : (s * 1000).toFixed(0) + ' ms';
+		return `${count(value)} ${meta.event}`;
+	return duration(value);
 }
 function make(tag, text, className) {
 	const element = document.createElement(tag);

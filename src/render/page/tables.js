@@ -11,7 +11,7 @@ function shareCell(weight, whole, largest) {
 	const sure = intervalText(weight, whole);
 
 	bar.style.width = `calc((100% - 12px) * ${(largest ? weight.sum / largest : 0).toFixed(3)})`;
-	cell.append(bar, make('span', `${count(weight.sum)}  ${percent(weight.sum, whole.sum).padStart(6)}`));
+	cell.append(bar, make('span', `${valueText(weight.sum)}  ${percent(weight.sum, whole.sum).padStart(6)}`));
 	if (sure)
 		cell.title = `of ${sampleWords(whole)}, 95% interval ${sure}`;
 	return cell;
@@ -156,7 +156,7 @@ function makeChanges(sums, wholes, onRow) {
 	for (const [title, list] of parts) {
 		const table = make('table');
 		const body = make('tbody');
-		const number = (value, all) => make('td', `${count(value)}  ${percent(value, all).padStart(6)}`, 'number');
+		const number = (value, all) => make('td', `${valueText(value)}  ${percent(value, all).padStart(6)}`, 'number');
 
 		list.sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || b.total - a.total);
 		for (const row of list.slice(0, 60)) {
