@@ -497,6 +497,9 @@ def test_amounts():
     b.open(os.path.join(work, 'wall.html'), '#event=wall')
     check('in the header and the details', b.js('[document.getElementById("facts").innerText.includes("3 s of wall"), document.getElementById("detail-words").innerText.slice(0, 12)]'),
           [True, '3 s (100.0%)'])
+    check('what cuts a stack is apart from what was not read', b.js('document.getElementById("quality-line").textContent'),
+          '0.0% lost, 8.3% cut, 0.0% unnamed, 16.7% without a runtime\u2019s functions')
+    check('and is told how long', b.js('document.getElementById("quality-table").textContent'), lambda t: '500 ms16.7%of wall without functions of a runtime' in t)
 
 
 def memory_lines(seconds):

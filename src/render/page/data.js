@@ -135,7 +135,7 @@ function decodeCapture(raw) {
 		mean: sumOf(samples.value) / sumOf(samples.count)};
 }
 function isUnnamed(symbol) {
-	return symbols.kind[symbol] !== MARKER && symbols.name[symbol].startsWith('[');
+	return ![MARKER, WAIT].includes(symbols.kind[symbol]) && symbols.name[symbol].startsWith('[');
 }
 
 const inFile = JSON.parse(document.getElementById('data').textContent);

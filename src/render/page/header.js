@@ -26,23 +26,35 @@ const losses = [
 	['samples_filtered', '', 'samples not asked for'],
 ];
 
-// The samples whose innermost frame has no name, and those whose stack is cut.
+// Markers that stand for functions of a runtime. Of an interpreter the native stack is whole.
+const unreadMarkers = new Set(['[interpreter not read in time]', '[runtime frames not proven]']);
+const [UNREAD, CUT] = [1, 2];
+
+function flagOf(symbol) {
+	if (symbols.kind[symbol] !== MARKER)
+		return 0;
+	return unreadMarkers.has(symbols.name[symbol]) ? UNREAD : CUT;
+}
+// The samples whose innermost frame has no name, those whose stack is cut, and those that lack
+// functions of a runtime alone.
 function countIncomplete(c) {
 	if (c.incomplete)
 		return c.incomplete;
 	const flags = new Uint8Array(c.tree.n);
 	let unnamed = 0;
 	let cut = 0;
+	let unread = 0;
 
 	for (let i = 1; i < c.tree.n; i++)
-		flags[i] = flags[c.tree.parent[i]] || (symbols.kind[c.tree.symbol[i]] === MARKER ? 1 : 0);
+		flags[i] = flags[c.tree.parent[i]] | flagOf(c.tree.symbol[i]);
 	for (let i = 0; i < c.samples.n; i++) {
 		const node = c.samples.node[i];
 
 		unnamed += c.tree.depth[node] > 1 && isUnnamed(c.tree.symbol[node]) ? c.samples.value[i] : 0;
-		cut += flags[node] ? c.samples.value[i] : 0;
+		cut += flags[node] & CUT ? c.samples.value[i] : 0;
+		unread += flags[node] === UNREAD ? c.samples.value[i] : 0;
 	}
-	c.incomplete = {unnamed, cut};
+	c.incomplete = {unnamed, cut, unread};
 	return c.incomplete;
 }
 function addFacts(list, c, label) {
@@ -94,11 +106,13 @@ function addLosses(body, c) {
 
 	if (complete)
 		row(complete, bases.stacks, `stacks complete: ${percent(within[0], complete)} by their first 8K, ${percent(within[0] + within[1], complete)} by 16K, ${percent(complete - within[3], complete)} by 32K`);
-	const {unnamed} = countIncomplete(c);
+	const {unnamed, unread} = countIncomplete(c);
 	const what = amountText ? `of ${c.meta.event}` : 'samples';
 
 	if (c.cut)
 		row(c.cut, c.total, `${what} shown at a caller: the call tree was full`, valueText(c.cut));
+	if (unread)
+		row(unread, c.total, `${what} without functions of a runtime, which were not read in time or not proven`, valueText(unread));
 	row(unnamed, c.total, `${what} in code without a name: its address is shown instead`, valueText(unnamed));
 }
 // Why a capture has no samples, and what to do.
@@ -115,9 +129,10 @@ function showHeader() {
 	const {meta} = captures[0];
 	const body = byId('quality-table').tBodies[0];
 	const parts = captures.map((c) => {
-		const {unnamed, cut} = countIncomplete(c);
+		const {unnamed, cut, unread} = countIncomplete(c);
+		const words = unread ? `, ${percent(unread, c.total)} without a runtime’s functions` : '';
 
-		return `${percent(c.counters.samples_lost, c.counters.samples + c.counters.samples_lost)} lost, ${percent(cut, c.total)} cut, ${percent(unnamed, c.total)} unnamed`;
+		return `${percent(c.counters.samples_lost, c.counters.samples + c.counters.samples_lost)} lost, ${percent(cut, c.total)} cut, ${percent(unnamed, c.total)} unnamed${words}`;
 	});
 
 	byId('title').textContent = meta.title;
@@ -137,9 +152,9 @@ function showHeader() {
 	});
 	byId('quality-line').textContent = parts.join(' · before: ');
 	byId('quality').classList.toggle('warn', captures.some((c) => {
-		const {unnamed, cut} = countIncomplete(c);
+		const {unnamed, cut, unread} = countIncomplete(c);
 
-		return c.counters.samples_lost * 100 > c.counters.samples || (unnamed + cut) * 20 > c.total;
+		return c.counters.samples_lost * 100 > c.counters.samples || (unnamed + cut + unread) * 20 > c.total;
 	}));
 }
 function showLegend() {
