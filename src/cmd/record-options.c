@@ -150,7 +150,7 @@ const struct command record_command = {
 		"inuse_objects. Go programs and Java VMs need no library.\n"
 		"--off-cpu adds off_cpu, the nanoseconds that threads were blocked. Its stacks\n"
 		"begin with what they waited for: [wait: lock], condition, sleep, poll, network,\n"
-		"pipe, disk, page fault, child, signal, file lock, kernel lock.\n"
+		"pipe, disk, page fault, child, signal, file lock, kernel lock, freezer.\n"
 		"\n"
 		"Different filters (-u, --comm, --service, --unit, --container, --cgroup, -C)\n"
 		"must all match; several values of one filter match if any does.\n"

@@ -32,6 +32,7 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_WAIT_SIGNAL] = "[wait: signal]",
 	[PROFILE_MARKER_WAIT_FILE_LOCK] = "[wait: file lock]",
 	[PROFILE_MARKER_WAIT_KERNEL_LOCK] = "[wait: kernel lock]",
+	[PROFILE_MARKER_WAIT_FREEZER] = "[wait: freezer]",
 	[PROFILE_MARKER_ON_CPU] = "[on CPU]",
 	[PROFILE_MARKER_RUNNABLE] = "[waiting for a CPU]",
 	[PROFILE_MARKER_WOKEN] = "[woken]",
@@ -762,7 +763,7 @@ bool profile_is_wait(const struct profile *p, uint32_t frame)
 	const struct profile_frame *f = &p->frames.items[frame];
 
 	return p->modules.items[f->module].kind == PROFILE_MODULE_MARKER &&
-	       f->address >= PROFILE_MARKER_WAIT && f->address <= PROFILE_MARKER_WAIT_KERNEL_LOCK;
+	       f->address >= PROFILE_MARKER_WAIT && f->address <= PROFILE_MARKER_WAIT_FREEZER;
 }
 
 uint64_t profile_stacks_incomplete(const struct profile *p)

@@ -81,6 +81,7 @@ enum profile_marker {
 	PROFILE_MARKER_WAIT_SIGNAL,
 	PROFILE_MARKER_WAIT_FILE_LOCK,
 	PROFILE_MARKER_WAIT_KERNEL_LOCK,
+	PROFILE_MARKER_WAIT_FREEZER, /* its control group is frozen */
 	/* Of wall time: it runs; it could, but another thread has the CPU. */
 	PROFILE_MARKER_ON_CPU,
 	PROFILE_MARKER_RUNNABLE,

@@ -80,6 +80,9 @@ static const struct {
 	{"rwsem_down", PROFILE_MARKER_WAIT_KERNEL_LOCK},
 	{"mutex_lock", PROFILE_MARKER_WAIT_KERNEL_LOCK},
 	{"signalfd", PROFILE_MARKER_WAIT_SIGNAL},
+	{"__refrigerator", PROFILE_MARKER_WAIT_FREEZER},
+	{"do_freezer_trap", PROFILE_MARKER_WAIT_FREEZER},
+	{"get_signal", PROFILE_MARKER_WAIT_FREEZER}, /* where the trap is part of it */
 };
 
 static enum profile_marker reason_of_place(const char *wchan)
@@ -95,6 +98,9 @@ enum profile_marker blocked_call_reason(int64_t call, const uint64_t args[6], co
 {
 	enum profile_marker place = reason_of_place(wchan);
 
+	/* It comes between a thread and its call. */
+	if (place == PROFILE_MARKER_WAIT_FREEZER)
+		return place;
 	if (call < 0)
 		return place == PROFILE_MARKER_WAIT_DISK ? PROFILE_MARKER_WAIT_PAGE_FAULT : place;
 	if (call == SYS_futex)

@@ -83,6 +83,11 @@ static const struct wait_rule rules[] = {
 	{"percpu_rwsem_wait", PROFILE_MARKER_WAIT_KERNEL_LOCK},
 	{"synchronize_", PROFILE_MARKER_WAIT_KERNEL_LOCK},
 	{"handle_userfault", PROFILE_MARKER_WAIT_PAGE_FAULT},
+	{"__refrigerator", PROFILE_MARKER_WAIT_FREEZER},
+	{"do_freezer_trap", PROFILE_MARKER_WAIT_FREEZER},
+	{"do_coredump", PROFILE_MARKER_WAIT},
+	{"vfs_coredump", PROFILE_MARKER_WAIT},
+	{"get_signal", PROFILE_MARKER_WAIT_FREEZER}, /* its trap is part of it */
 };
 
 /* Waits for a device, wherever in the kernel they are. */

@@ -29,6 +29,8 @@ static void test_calls(void)
 		{SYS_write, 0, "io_schedule", PROFILE_MARKER_WAIT_DISK},
 		{SYS_read, 0, "", PROFILE_MARKER_WAIT},
 		{-1, 0, "folio_wait_bit_common", PROFILE_MARKER_WAIT_PAGE_FAULT},
+		{SYS_clock_nanosleep, 0, "do_freezer_trap", PROFILE_MARKER_WAIT_FREEZER},
+		{-1, 0, "__refrigerator", PROFILE_MARKER_WAIT_FREEZER},
 		{-1, 0, "", PROFILE_MARKER_WAIT},
 	};
 

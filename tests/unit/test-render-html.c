@@ -373,7 +373,7 @@ static void test_kinds_of_markers(void)
 	module = marker_module(&p);
 	CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, PROFILE_MARKER_TRUNCATED)), ==,
 		  FRAME_MARKER);
-	for (uint64_t m = PROFILE_MARKER_WAIT; m <= PROFILE_MARKER_WAIT_KERNEL_LOCK; m++)
+	for (uint64_t m = PROFILE_MARKER_WAIT; m <= PROFILE_MARKER_WAIT_FREEZER; m++)
 		CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, m)), ==, FRAME_WAIT);
 	CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, PROFILE_MARKER_NOT_SEEN)), ==,
 		  FRAME_MARKER);

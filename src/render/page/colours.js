@@ -55,7 +55,8 @@ const stateColours = {
 	'on CPU': ['#f0a860', '#a55a12'], 'waiting for a CPU': ['#e07070', '#8a2a2a'], lock: ['#d783c8', '#7c2f70'], condition: ['#b9a4e6', '#54418f'],
 	sleep: ['#d5dae3', '#3f4755'], poll: ['#b7cbe6', '#39506f'], network: ['#7fb4ee', '#1f4f86'], pipe: ['#8cc9d9', '#205a69'],
 	disk: ['#8ed08a', '#2a6427'], 'page fault': ['#b5d66a', '#4d6413'], child: ['#d9cf8c', '#6b6222'], signal: ['#cfc7b4', '#565042'],
-	'file lock': ['#e59bb0', '#84314a'], 'kernel lock': ['#c77fa0', '#6d2f4b'], idle: ['#e3e6ec', '#343b47'], 'not seen': ['#e9ecf1', '#2b313b'],
+	'file lock': ['#e59bb0', '#84314a'], 'kernel lock': ['#c77fa0', '#6d2f4b'], freezer: ['#c3dde6', '#2e4d58'],
+	idle: ['#e3e6ec', '#343b47'], 'not seen': ['#e9ecf1', '#2b313b'],
 };
 const stateOf = (symbol) => (symbols.kind[symbol] === WAIT || symbols.kind[symbol] === MARKER
 	? /^\[(?:wait: )?([^\]]+)\]$/.exec(symbols.name[symbol])?.[1] : undefined);
