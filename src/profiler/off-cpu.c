@@ -562,13 +562,21 @@ static void add_late(struct off_cpu *o, const struct late *l)
 			   .pid = l->block.pid,
 			   .tid = l->block.tid,
 			   .cpu = l->block.cpu};
+	enum profile_marker reason;
 	struct sample_spot spot;
+	bool frozen;
 	uint32_t n;
 
 	if (pread(l->fd, &t, sizeof(t), 0) != sizeof(t) || t.n_bytes > LATE_BYTES ||
 	    pread(l->fd, o->late_bytes, t.n_bytes, sizeof(t)) != (ssize_t)t.n_bytes)
 		return;
 	t.wchan[sizeof(t.wchan) - 1] = '\0';
+	reason = blocked_call_reason(t.call, t.args, t.wchan);
+	/* A place that is known is looked at for what comes between a thread and its call. */
+	frozen = reason == PROFILE_MARKER_WAIT_FREEZER;
+	if (switches_knows(o->switches, &l->block) &&
+	    !(frozen && switches_lasted(o->switches, &l->block, UINT64_MAX)))
+		return;
 	memcpy(spot.regs, l->block.regs, sizeof(spot.regs));
 	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
 	r.sample.user_regs_valid = l->block.ip ? sample_spot_to_regs(&spot, regs)
@@ -583,7 +591,8 @@ static void add_late(struct off_cpu *o, const struct late *l)
 	n = attribution_walk_to_keep(a, &r);
 	if (a->n_walked == 0)
 		return;
-	keep_stack(o, &r, late_marker(a, n), blocked_call_reason(t.call, t.args, t.wchan));
+	keep_stack(o, &r, late_marker(a, n), reason);
+	o->scratch->alone = frozen;
 	switches_stack(o->switches, &l->block, o->scratch);
 	if (o->locks && l->block.object && a->process && is_futex(o->scratch->reason))
 		lock_places_see(o->locks, a->process, l->block.object);

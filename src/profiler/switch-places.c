@@ -250,6 +250,8 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	}
 	k->cpu = t->cpu;
 	k->time_ns = t->out_ns;
+	if (last && whole > k->most_ns)
+		k->most_ns = whole;
 	if (!is_sampled(t)) {
 		*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
 		k->n += last;
@@ -264,7 +266,7 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 		known->longest_ns = ns;
 	/* A thread that is looked at now and then is found in long blocks more often than in short
 	 * ones. */
-	if (last)
+	if (last && !known->stack->alone)
 		*(whole >= LONG_NS ? &known->long_ns : &known->short_ns) +=
 			switches_is_anywhere(k) ? 1 : whole;
 }
@@ -272,6 +274,7 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 static bool stacks_equal(const struct switch_stack *a, const struct switch_stack *b)
 {
 	return a->n_kernel == b->n_kernel && a->n_user == b->n_user && a->marker == b->marker &&
+	       a->alone == b->alone &&
 	       memcmp(a->addresses, b->addresses,
 		      ((size_t)a->n_kernel + a->n_user) * sizeof(*a->addresses)) == 0;
 }

@@ -13,6 +13,11 @@
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_OFFERS 3  /* of a place */
 
+/* A block that lasts so long, and so many times longer than all before, may be no wait of the
+ * place: what holds the thread can be a freezer. */
+#define UNUSUAL_NS    UINT64_C(1000000000)
+#define UNUSUAL_TIMES 4
+
 bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 {
 	uint32_t row = switches_thread_of(s, o), key;
@@ -66,12 +71,28 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
 	return place != SWITCHES_NONE;
 }
 
+static bool is_unusual(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
+{
+	uint64_t ns = time_ns > t->out_ns ? time_ns - t->out_ns : 0;
+
+	return t->offered_ns != t->out_ns && ns >= UNUSUAL_NS && ns / UNUSUAL_TIMES >= k->most_ns;
+}
+
 /* Or there is no use in trying once more. */
-static bool is_known(const struct switch_thread *t, const struct key *k)
+static bool is_known(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
 {
 	if (switches_is_anywhere(k))
 		return t->offered_ns == t->out_ns;
-	return k->n_stacks > 0 || k->n_offers == MAX_OFFERS;
+	return k->n_stacks > 0 ? !is_unusual(t, k, time_ns) : k->n_offers == MAX_OFFERS;
+}
+
+bool switches_knows(const struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = switches_find_thread(s, o->id);
+	uint32_t key = row != SWITCHES_NONE ? switches_find_key(s, row, o) : SWITCHES_NONE;
+
+	return key != SWITCHES_NONE && s->keys.items[key].n_stacks > 0 &&
+	       !switches_is_anywhere(&s->keys.items[key]);
 }
 
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
@@ -85,11 +106,11 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
 
 		s->next_offer = row + 1;
-		if (!t->used || t->doing != BLOCKED || !k || is_known(t, k) ||
+		if (!t->used || t->doing != BLOCKED || !k || is_known(t, k, time_ns) ||
 		    t->sampled_key == t->key ||
 		    t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
 			continue;
-		k->n_offers++;
+		k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
 		t->offered_ns = t->out_ns;
 		t->offered_end_ns = 0;
 		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,

@@ -50,6 +50,7 @@ struct key {
 	/* To be told: of blocks without a stack of their own. */
 	uint64_t short_ns, long_ns, n, longest_ns;
 	uint64_t time_ns;
+	uint64_t most_ns; /* of a block that ended, ever */
 	bool used;
 };
 

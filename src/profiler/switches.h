@@ -46,6 +46,7 @@ struct switch_stack {
 	/* What it waits for, as far as its registers tell. No part of what makes stacks equal. */
 	uint32_t reason;
 	uint32_t marker; /* enum profile_marker; PROFILE_N_MARKERS: it reaches the thread's entry */
+	bool alone;	 /* says nothing of other blocks in its place */
 	uint64_t addresses[]; /* the kernel's, then the user's */
 };
 
@@ -121,10 +122,13 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
 /*
  * Up to n threads that have been blocked for min_ns or more at time_ns, in places without a known
  * stack; others at the next call. Each place is offered a few times at most, or each block once
- * where places are not known.
+ * where places are not known. Blocks in known places are offered once if they last a second and
+ * much longer than those before.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
+/* Whether there is a stack of the block's place. */
+bool switches_knows(const struct switches *s, const struct switch_out *block);
 /* Whether an offered block lasted beyond time_ns. All switches up to then have been given. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
 /* What the thread waits for now, as far as its stack is known; NULL: nothing, or nobody knows. */

@@ -706,6 +706,43 @@ static void test_late(void)
 	switches_free(s);
 }
 
+/* A known place whose block lasts unusually long is looked at once more. What that says is of this
+ * block alone. */
+static void test_unusual(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out o = {.time_ns = 1000, .sp = 1, .ip = 1, .id = 100, .pid = 7, .tid = 100};
+	struct switch_out block;
+	struct switch_stack *stack = calloc(1, sizeof(*stack) + 2 * sizeof(stack->addresses[0]));
+
+	CHECK(stack);
+	stack->n_kernel = stack->n_user = 1;
+	switches_out(s, &o);
+	switches_stack(s, &o, stack);
+	switches_in(s, 100, 0, 300001000);
+	for (uint64_t i = 0; i < 2; i++) {
+		o.time_ns = UINT64_C(1000000000) + i * UINT64_C(4000000000);
+		CHECK(switches_knows(s, &o));
+		switches_out(s, &o);
+		CHECK_INT(switches_unseen(s, o.time_ns + 1199999999, 1000, &block, 1), ==, 0);
+		/* The first lasts two seconds: five are not four times as long. */
+		CHECK_INT(switches_unseen(s, o.time_ns + 1200000000, 1000, &block, 1), ==, i == 0);
+		CHECK_INT(switches_unseen(s, o.time_ns + 1200000000, 1000, &block, 1), ==, 0);
+		if (i == 0) {
+			stack->addresses[0] = 1;
+			stack->alone = true;
+			switches_stack(s, &block, stack);
+		}
+		switches_in(s, 100, 0, o.time_ns + 2000000000);
+	}
+	switches_close(s, 9000000000);
+	CHECK_INT(told.ns[0][0], ==, 2300000000);
+	CHECK_INT(told.ns[0][1], ==, 2000000000);
+	free(stack);
+	switches_free(s);
+}
+
 /* Where nobody knows where threads block, each block is offered, however short it is; and no stack
  * of long blocks is given to short ones. */
 static void test_anywhere(void)
@@ -967,6 +1004,7 @@ int main(void)
 	RUN(test_losses);
 	RUN(test_gap);
 	RUN(test_late);
+	RUN(test_unusual);
 	RUN(test_anywhere);
 	RUN(test_objects);
 	RUN(test_waits);
