@@ -58,6 +58,52 @@ def start_in(cgroup, argv, **options):
                      stdout=subprocess.DEVNULL, **options)
 
 
+class Freezer:
+    """A control group whose processes can be frozen, of either version; skips the part of the test without one."""
+
+    def __init__(self, name):
+        for top, self.file, self.words, self.state in (
+                (mount_point(), "cgroup.freeze", ("1", "0"), ("cgroup.events", "frozen 1")),
+                ("/sys/fs/cgroup/freezer", "freezer.state", ("FROZEN", "THAWED"), ("freezer.state", "FROZEN"))):
+            self.top, self.path = top, os.path.join(top, name)
+            try:
+                os.mkdir(self.path)
+            except OSError:
+                continue
+            if os.path.exists(os.path.join(self.path, self.file)):
+                return
+            os.rmdir(self.path)
+        rig.skip("no control group can be frozen here")
+
+    def take(self, pids):
+        for pid in pids:
+            MemoryLimit.write(self.path, "cgroup.procs", pid)
+
+    def freeze(self):
+        """All are frozen when it returns."""
+        name, frozen = self.state
+        MemoryLimit.write(self.path, self.file, self.words[0])
+
+        def is_frozen():
+            with open(os.path.join(self.path, name), encoding="ascii") as f:
+                return frozen in f.read()
+        rig.wait_for("all is frozen", is_frozen)
+
+    def thaw(self):
+        MemoryLimit.write(self.path, self.file, self.words[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.thaw()
+        with open(f"{self.path}/cgroup.procs", encoding="ascii") as f:
+            for pid in f.read().split():
+                with contextlib.suppress(OSError):
+                    MemoryLimit.write(self.top, "cgroup.procs", pid)
+        rig.wait_for(f"{self.path} is empty", lambda: Cgroups.remove(self.path))
+
+
 class MemoryLimit:
     """A memory cgroup of that many bytes, of either version. None of it: why is in self.missing."""
 

@@ -4,10 +4,12 @@
 Needs root and tracefs."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 
+import cgroup_dirs
 import rig
 
 # Burns CPU time, then sleeps: prints how long each was, by the clocks of the only thread.
@@ -95,6 +97,73 @@ def of_short_lives():
     rig.check(on >= 0.88 * cpu, f"short lives: {on:.2f} s on a CPU, by the kernel's count {cpu:.2f}")
 
 
+# One process that never waits, and one that naps, until there is a file of that name; prints all CPU time.
+HELD = """
+import os, resource, sys, time
+pid = os.fork()
+if pid == 0:
+    while not os.path.exists("end"):
+        sum(range(1000))
+    os._exit(0)
+with open("pids.new", "w") as f:
+    print(os.getpid(), pid, file=f)
+os.rename("pids.new", "pids")
+while not os.path.exists("end"):
+    time.sleep(0.02)
+os.wait()
+"""
+
+
+def hold(pids, begin, done, end, seconds):
+    """Holds both processes for so long: us for which both were held for sure, and us in which they may have been."""
+    first = time.monotonic()
+    begin()
+    rig.wait_for("both are held", done)
+    held = time.monotonic()
+    time.sleep(seconds)  # a wait of that length is what is measured
+    sure = time.monotonic() - held
+    end()
+    return sure * 1e6 * len(pids), (time.monotonic() - first) * 1e6 * len(pids)
+
+
+def cpu_of(pid):
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return int(f.read().split()[0])
+
+
+def run_on(pid):
+    now = cpu_of(pid)
+    rig.wait_for("it goes on", lambda: cpu_of(pid) > now + 50_000_000)
+
+
+def of_held_threads():
+    """A frozen control group and SIGSTOP: what threads did not do meanwhile is no CPU time, and no nap."""
+    with cgroup_dirs.Freezer(f"perfwalk-{os.getpid()}") as freezer:
+        p = rig.start([rig.perfwalk(), "record", "--wall", "-o", "h.pb.gz", "--", sys.executable, "-c", HELD], cwd=rig.workdir(),
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        rig.wait_for("two processes", lambda: os.path.exists(rig.path("pids")))
+        with open(rig.path("pids"), encoding="ascii") as f:
+            pids = [int(x) for x in f.read().split()]
+        freezer.take(pids)
+        run_on(pids[1])
+        frozen = hold(pids, freezer.freeze, lambda: True, freezer.thaw, 2)
+        run_on(pids[1])
+
+        def kill(number):
+            for pid in pids:
+                os.kill(pid, number)
+        stopped = hold(pids, lambda: kill(signal.SIGSTOP), lambda: all(rig.status_of(pid)["State"].startswith("T") for pid in pids),
+                       lambda: kill(signal.SIGCONT), 0.5)
+        run_on(pids[1])
+        rig.write("end", "")
+        out, err = p.communicate(timeout=120)
+    rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {err[-300:]}")
+    states, _ = states_of("h.pb.gz")
+    for what, us, (sure, most) in (("frozen", states.get("[wait: freezer]", 0), frozen),
+                                   ("stopped", number_of((re.search(r"^  stopped +([\d.]+ \w+)", out, re.M) or ["", "0 us"])[1]), stopped)):
+        rig.check(0.97 * sure <= us <= 1.03 * most, f"{what}: {us:.0f} us of {sure:.0f} to {most:.0f}: {states}")
+
+
 def everything():
     p = subprocess.run([rig.perfwalk(), "record", "--everything", "--memory", "-o", "e.html", "--", sys.executable, "-c", "import json"],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
@@ -108,6 +177,7 @@ def main():
     rig.need_tracefs()
     of_a_thread()
     of_short_lives()
+    rig.apart(of_held_threads)
     everything()
 
 
