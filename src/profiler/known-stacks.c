@@ -45,14 +45,19 @@ uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_st
 				   uint32_t object)
 {
 	static const struct switch_stack not_seen = {.marker = PROFILE_MARKER_NOT_SEEN,
-						     .reason = PROFILE_N_MARKERS};
-	uint32_t n = add_known(a, known ? known : &not_seen, known ? object : PROFILE_NONE);
+						     .reason = PROFILE_N_MARKERS},
+					 lock_alone = {.marker = PROFILE_MARKER_NOT_SEEN,
+						       .reason = PROFILE_MARKER_WAIT_LOCK};
+	uint32_t n;
 
+	if (!known)
+		known = object == PROFILE_NONE ? &not_seen : &lock_alone;
+	n = add_known(a, known, object);
 	for (uint32_t i = 0; i < n; i++) {
 		if (a->frames[i] == PROFILE_NONE)
 			return PROFILE_NONE;
 	}
-	return profile_add_stack(&a->profile, a->frames, n, known ? known->n_kernel : 0);
+	return profile_add_stack(&a->profile, a->frames, n, known->n_kernel);
 }
 
 uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known)

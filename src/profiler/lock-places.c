@@ -30,6 +30,7 @@ struct lock_place {
 	uint64_t start_ns; /* of the process: its number may come again */
 	uint64_t address;
 	uint64_t code; /* start of an executable mapping of its file; 0: it is in none */
+	uint64_t ip;   /* of the call that was seen to wait for it; 0: none */
 	uint32_t pid, region;
 };
 
@@ -161,7 +162,8 @@ static bool may_read(struct lock_places *l)
 	return l->n_reads++ < MAX_READS;
 }
 
-void lock_places_see(struct lock_places *l, const struct host_process *p, uint64_t address)
+void lock_places_see(struct lock_places *l, const struct host_process *p, uint64_t address,
+		     uint64_t ip)
 {
 	struct maps_search s = {.address = address};
 	struct lock_place *place;
@@ -184,10 +186,19 @@ void lock_places_see(struct lock_places *l, const struct host_process *p, uint64
 	*place = (struct lock_place){.start_ns = p->start_time_ns,
 				     .address = address,
 				     .code = s.in_file ? s.code : 0,
+				     .ip = ip,
 				     .pid = p->pid,
 				     .region = s.region};
 	if (hash_index_add(&l->index, hash_place(p, address), l->places.n - 1) < 0)
 		l->places.n--;
+}
+
+bool lock_places_knows(const struct lock_places *l, const struct host_process *p, uint64_t address,
+		       uint64_t ip)
+{
+	const struct lock_place *place = address && ip ? find(l, p, address) : NULL;
+
+	return place && place->ip == ip;
 }
 
 /* ---- Frames ---- */

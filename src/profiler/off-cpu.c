@@ -110,7 +110,9 @@ static void on_wait(void *ctx, const struct switch_wait *w)
 	a->counters = a->profile.types[o->blocks].counters;
 	a->process = host_process_get(a->host, w->pid, w->tid, w->time_ns);
 	a->time_ns = w->time_ns;
-	if (o->locks && a->process && w->stack && is_futex(w->stack->reason))
+	if (o->locks && a->process &&
+	    (w->stack ? is_futex(w->stack->reason)
+		      : lock_places_knows(o->locks, a->process, w->object, w->ip)))
 		object = lock_places_frame(o->locks, a->process, w->object);
 	tell_sample(o, w, attribution_thread_row(a, &r, a->process),
 		    attribution_waiting_stack(a, w->stack, object));
@@ -335,6 +337,16 @@ static void judge_proofs(struct off_cpu *o, uint64_t time_ns)
 		block_proofs_judge(o->proofs, time_ns);
 }
 
+/* What the block whose stack was just kept waits for. */
+static void see_lock(struct off_cpu *o, const struct switch_out *block)
+{
+	uint32_t reason = o->scratch->reason;
+
+	if (o->locks && block->object && o->a->process && is_futex(reason))
+		lock_places_see(o->locks, o->a->process, block->object,
+				reason == PROFILE_MARKER_WAIT_LOCK ? block->ip : 0);
+}
+
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
 	const struct switch_out out = out_of(o, r, sw);
@@ -350,8 +362,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	a->time_ns = r->time_ns;
 	n = attribution_walk_to_keep(a, r);
 	tell_stack(o, r, &out, n);
-	if (o->locks && out.object && a->process && is_futex(o->scratch->reason))
-		lock_places_see(o->locks, a->process, out.object);
+	see_lock(o, &out);
 }
 
 /* A thread ends another one's wait for a lock; by its stack it is the one that held it. */
@@ -594,8 +605,7 @@ static void add_late(struct off_cpu *o, const struct late *l)
 	keep_stack(o, &r, late_marker(a, n), reason);
 	o->scratch->alone = frozen;
 	switches_stack(o->switches, &l->block, o->scratch);
-	if (o->locks && l->block.object && a->process && is_futex(o->scratch->reason))
-		lock_places_see(o->locks, a->process, l->block.object);
+	see_lock(o, &l->block);
 }
 
 static void judge_late(struct off_cpu *o, uint64_t time_ns)

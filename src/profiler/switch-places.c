@@ -116,6 +116,7 @@ static void tell(struct switches *s, const struct switch_thread *t, const struct
 		.pid = t->pid,
 		.tid = t->tid,
 		.cpu = k ? k->cpu : t->cpu,
+		.ip = k ? k->ip : 0,
 		.object = k ? k->object : 0,
 		.stack = stack,
 		.ns = ns,

@@ -53,7 +53,7 @@ struct switch_stack {
 /* Some time of a thread in a place. */
 struct switch_wait {
 	uint32_t pid, tid, cpu;
-	uint64_t object;
+	uint64_t ip, object;		  /* of its place; 0: not known */
 	const struct switch_stack *stack; /* borrowed; NULL: none was seen */
 	uint64_t ns, n;			  /* of so many blocks that ended; 0: one still lasts */
 	uint64_t time_ns;		  /* of the last of them */

@@ -266,7 +266,7 @@ static struct lock_sum sum_lock(const struct profile *p, const lock_uses *uses, 
 		if (caller->release && n > most_n) {
 			most_n = n;
 			sum.releaser = caller->caller;
-		} else if (!caller->release && ns > most_ns) {
+		} else if (!caller->release && ns > most_ns && caller->caller != PROFILE_NONE) {
 			most_ns = ns;
 			sum.waiter = caller->caller;
 		}
