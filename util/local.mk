@@ -2,6 +2,7 @@ noinst_LIBRARIES += libutil.a
 libutil_a_SOURCES = \
 	util/address.c util/address.h \
 	util/array.h \
+	util/bisect.h \
 	util/cleanup.h \
 	util/clock.h \
 	util/confidence.c util/confidence.h \

@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/address.h"
 #include "util/array.h"
+#include "util/bisect.h"
 #include "util/cursor.h"
 #include "util/fdmsg.h"
 #include "util/hash.h"
@@ -107,6 +108,25 @@ static void test_array_keeps_its_limit(void)
 	CHECK(!array_push(&a));
 	CHECK_INT(a.items[19], ==, 19);
 	array_deinit(&a);
+}
+
+/* It finds each place in arrays of each size, with one look for each halving. */
+static void test_bisect(void)
+{
+	uint64_t base = 1ULL << 40;
+
+	for (uint32_t n = 0; n <= 70; n++) {
+		for (uint32_t place = 0; place <= n; place++) {
+			uint32_t n_looks = 0, n_outside = 0;
+
+			CHECK_INT(bisect(n, i, (n_looks++, n_outside += i >= n, i < place)), ==,
+				  place);
+			CHECK_INT(n_outside, ==, 0);
+			CHECK_INT(1U << n_looks, <=, 2 * n + 1);
+		}
+	}
+	CHECK(bisect(2 * base, i, i < base + 3) == base + 3);
+	CHECK_INT(bisect(UINT32_MAX, i, i < UINT32_MAX), ==, UINT32_MAX);
 }
 
 static void test_cursor_error_is_sticky(void)
@@ -542,6 +562,7 @@ int main(void)
 	RUN(test_hash_index_against_a_model);
 	RUN(test_strtab);
 	RUN(test_array_keeps_its_limit);
+	RUN(test_bisect);
 	RUN(test_cursor_error_is_sticky);
 	RUN(test_text_clean);
 	RUN(test_text_shorten);
