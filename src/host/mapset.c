@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/host/internal.h"
+#include "util/bisect.h"
 
 struct mapset *mapset_new(uint32_t max)
 {
@@ -68,17 +69,7 @@ struct mapset *mapset_own(struct host *h, struct mapset *set)
 /* The first mapping that ends after address. */
 static uint32_t lower_bound(const struct mapset *set, uint64_t address)
 {
-	uint32_t low = 0, high = set->maps.n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (set->maps.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(set->maps.n, i, set->maps.items[i].end <= address);
 }
 
 uint32_t mapset_find(const struct mapset *set, uint64_t pc)

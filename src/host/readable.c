@@ -6,6 +6,7 @@
 
 #include "src/host/host.h"
 #include "src/host/readable.h"
+#include "util/bisect.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/memory-file.h"
@@ -95,17 +96,9 @@ static void read_maps(struct readable *r)
 static bool find_among(const struct readable_range *ranges, uint32_t n_ranges, uint64_t address,
 		       size_t n)
 {
-	uint32_t low = 0, high = n_ranges;
+	uint32_t at = bisect(n_ranges, i, ranges[i].end <= address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n_ranges && address >= ranges[low].start && n <= ranges[low].end - address;
+	return at < n_ranges && address >= ranges[at].start && n <= ranges[at].end - address;
 }
 
 static bool find(const struct readable *r, uint64_t address, size_t n)

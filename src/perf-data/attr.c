@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "src/perf-data/internal.h"
+#include "util/bisect.h"
 #include "util/clock.h"
 
 #define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
@@ -95,17 +96,9 @@ static bool place_ids(struct perf_data *d)
 
 uint32_t perf_data_find_id(const struct perf_data *d, uint64_t id)
 {
-	uint32_t low = 0, high = d->ids.n;
+	uint32_t at = bisect(d->ids.n, i, d->ids.items[i].id < id);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (d->ids.items[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < d->ids.n && d->ids.items[low].id == id ? d->ids.items[low].attr : UINT32_MAX;
+	return at < d->ids.n && d->ids.items[at].id == id ? d->ids.items[at].attr : UINT32_MAX;
 }
 
 uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, size_t n,

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "src/perf-data/internal.h"
+#include "util/bisect.h"
 
 #define MISC_FORK_SYNTHESIZED 0x2000 /* perf's PERF_RECORD_MISC_FORK_EXEC: mappings follow */
 
@@ -172,18 +173,8 @@ static void sort_pending(struct perf_data *d)
 /* Drops the returned records and sorts those up to limit, which may be returned. */
 static void make_ready(struct perf_data *d, uint64_t limit)
 {
-	uint32_t n = d->pending.n, low = 0;
-
 	sort_pending(d);
-	while (n > low) {
-		uint32_t middle = low + (n - low) / 2;
-
-		if (d->pending.items[middle].time_ns <= limit)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	d->n_ready = low;
+	d->n_ready = bisect(d->pending.n, i, d->pending.items[i].time_ns <= limit);
 	d->next_ready = 0;
 }
 

@@ -6,6 +6,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/wall-time.h"
+#include "util/bisect.h"
 
 #define MAX_THREADS 262144
 
@@ -104,17 +105,9 @@ static int compare_samples(const void *a, const void *b)
 /* The first of a thread; n: it has none. */
 static uint32_t find_first(const struct cpu_sample *samples, uint32_t n, uint32_t tid)
 {
-	uint32_t from = 0, to = n;
+	uint32_t at = bisect(n, i, samples[i].tid < tid);
 
-	while (from < to) {
-		uint32_t middle = from + (to - from) / 2;
-
-		if (samples[middle].tid < tid)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from < n && samples[from].tid == tid ? from : n;
+	return at < n && samples[at].tid == tid ? at : n;
 }
 
 /* Its time in parts that differ by a nanosecond at most. */

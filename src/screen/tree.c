@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "util/bisect.h"
 #include "util/cleanup.h"
 
 #define ALL_OPEN_SHARE 100 /* nodes with at least a hundredth of all samples are shown */
@@ -51,17 +52,7 @@ static uint64_t path_of(const struct top_table *sum, uint32_t node, uint64_t par
 
 static uint32_t find_open(const struct top_view *v, uint64_t path)
 {
-	uint32_t low = 0, high = v->open.n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (v->open.items[middle] < path)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return bisect(v->open.n, i, v->open.items[i] < path);
 }
 
 static bool is_open(const struct top_view *v, uint64_t path)
