@@ -12,6 +12,7 @@
 #include <dwarf.h>
 
 #include "unwind/internal.h"
+#include "util/bisect.h"
 
 enum {
 	MAX_SCAN_BYTES = 32 * 1024 * 1024,
@@ -428,28 +429,21 @@ static int copy_entry(const struct fde *fde, struct cfi_entry *ret)
 static int search(void *arg)
 {
 	struct search *q = arg;
-	uint32_t low = 0, n = q->s->table ? q->s->n_table : q->s->n_index, high = n;
+	uint32_t n = q->s->table ? q->s->n_table : q->s->n_index;
+	uint32_t at = bisect(n, i, ref_start(q, i) <= q->vaddr);
 	struct cie cie = {.offset = UINT32_MAX};
 	struct fde fde;
 	uint64_t next;
 	int r;
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (ref_start(q, mid) <= q->vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < n) {
-		next = ref_start(q, low);
+	if (at < n) {
+		next = ref_start(q, at);
 		if (next > q->vaddr && next < *q->gap_end)
 			*q->gap_end = next;
 	}
-	if (low == 0)
+	if (at == 0)
 		return -ENOENT;
-	r = read_fde(q->s, ref_offset(q, low - 1), &cie, &fde);
+	r = read_fde(q->s, ref_offset(q, at - 1), &cie, &fde);
 	if (r < 0)
 		return r;
 	if (q->vaddr < fde.start)

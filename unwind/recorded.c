@@ -6,6 +6,7 @@
 
 #include "unwind/internal.h"
 #include "unwind/recorded.h"
+#include "util/bisect.h"
 
 enum { CHUNK_BYTES = 256 * 1024 };
 
@@ -317,24 +318,16 @@ bool recorded_find(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	const struct recorded *r = ctx;
 	const struct recorded_maps *maps = &r->maps.items[r->current];
 	const struct recorded_mapping *m;
-	uint32_t low = maps->first, high = low + maps->n, end = high;
+	uint32_t at = bisect(maps->n, i, r->mappings.items[maps->first + i].end <= pc);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (r->mappings.items[mid].end <= pc)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == end || pc < r->mappings.items[low].start)
+	if (at == maps->n || pc < r->mappings.items[maps->first + at].start)
 		return false;
-	m = &r->mappings.items[low];
+	m = &r->mappings.items[maps->first + at];
 	*ret = (struct unwind_mapping){
 		.start = m->start,
 		.end = m->end,
 		.bias = m->bias,
-		.tag = low,
+		.tag = maps->first + at,
 		.module = m->module < r->modules.n ? r->modules.items[m->module].module : NULL,
 	};
 	ret->file_missing = !ret->module && m->module != RECORDED_ANONYMOUS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/go-functions.h"
 
+#include "util/bisect.h"
 #include "util/cursor.h"
 
 static struct cursor bytes_at(const struct go_functions *t, uint64_t offset)
@@ -60,17 +61,9 @@ uint32_t go_functions_begin(const struct go_functions *t, uint32_t row)
 
 uint32_t go_functions_row(const struct go_functions *t, uint64_t offset)
 {
-	uint32_t low = 0, high = t->n_funcs;
+	uint32_t n = bisect(t->n_funcs, i, go_functions_begin(t, i) <= offset);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (go_functions_begin(t, mid) <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low == 0 ? t->n_funcs : low - 1;
+	return n == 0 ? t->n_funcs : n - 1;
 }
 
 bool go_functions_find(const struct go_functions *t, uint64_t vaddr, struct go_function *ret)
