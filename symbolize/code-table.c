@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "symbolize/sort.h"
+#include "util/bisect.h"
 #include "util/cleanup.h"
 
 #define FIRST_BYTES 65536
@@ -301,23 +302,15 @@ static const struct code_entry *search_pending(const struct code_table *t, uint6
 const struct code_entry *code_table_lookup(struct code_table *t, uint64_t address)
 {
 	const struct code_entry *e;
-	uint32_t low = 0, high;
+	uint32_t n;
 
 	if (t->pending.n > MAX_SEARCH && code_table_settle(t) < 0)
 		return NULL;
 	e = search_pending(t, address);
 	if (e)
 		return e;
-	high = t->rows.n;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (t->rows.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	e = low ? &t->rows.items[low - 1] : NULL;
+	n = bisect(t->rows.n, i, t->rows.items[i].start <= address);
+	e = n ? &t->rows.items[n - 1] : NULL;
 	return e && address - e->start < e->size ? e : NULL;
 }
 

@@ -12,6 +12,7 @@
 
 #include "symbolize/dwarf-internal.h"
 #include "symbolize/sort.h"
+#include "util/bisect.h"
 
 #define MAX_ROWS    (1u << 22) /* a unit of 64 MiB of machine code */
 #define MAX_PROGRAM (UINT64_C(32) << 20)
@@ -390,22 +391,15 @@ void dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u)
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *ret_file,
 		      uint32_t *ret_line, uint32_t *ret_column)
 {
-	uint32_t low = 0, high = l->rows.n;
 	const struct dwarf_line_row *row;
+	uint32_t n;
 
 	if (address < l->base || address - l->base > UINT32_MAX)
 		return false;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (l->rows.items[mid].at <= address - l->base)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0 || l->rows.items[low - 1].file == MAX_FILES)
+	n = bisect(l->rows.n, i, l->rows.items[i].at <= address - l->base);
+	if (n == 0 || l->rows.items[n - 1].file == MAX_FILES)
 		return false;
-	row = &l->rows.items[low - 1];
+	row = &l->rows.items[n - 1];
 	*ret_file = row->file;
 	*ret_line = row->line;
 	*ret_column = row->column;

@@ -6,6 +6,7 @@
  */
 #include "symbolize/dwarf-internal.h"
 #include "symbolize/sort.h"
+#include "util/bisect.h"
 
 struct open_range {
 	uint64_t end;
@@ -96,17 +97,10 @@ int dwarf_map_build(struct dwarf_map *m, const dwarf_ranges *ranges)
 
 uint32_t dwarf_map_find(const struct dwarf_map *m, uint64_t address)
 {
-	uint32_t low = 0, high = m->changes.n;
+	uint32_t n;
 
 	if (address < m->base || address - m->base > UINT32_MAX)
 		return DWARF_NONE;
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (m->changes.items[mid].at <= address - m->base)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? m->changes.items[low - 1].node : DWARF_NONE;
+	n = bisect(m->changes.n, i, m->changes.items[i].at <= address - m->base);
+	return n ? m->changes.items[n - 1].node : DWARF_NONE;
 }

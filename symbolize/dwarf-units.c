@@ -11,6 +11,7 @@
 #include <dwarf.h>
 
 #include "symbolize/dwarf-internal.h"
+#include "util/bisect.h"
 
 #define MAX_UNITS	(1u << 17) /* a browser has some 40,000 */
 #define MAX_UNIT_RANGES (1u << 20)
@@ -492,17 +493,9 @@ struct dwarf_unit *dwarf_unit_of_id(struct dwarf *d, uint64_t dwo_id)
 
 struct dwarf_unit *dwarf_unit_of_entry(struct dwarf *d, uint64_t offset)
 {
-	uint32_t low = 0, high = d->units.n;
+	uint32_t n = bisect(d->units.n, i, d->units.items[i].offset <= offset);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (d->units.items[mid].offset <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0 || offset >= d->units.items[low - 1].end)
+	if (n == 0 || offset >= d->units.items[n - 1].end)
 		return NULL;
-	return &d->units.items[low - 1];
+	return &d->units.items[n - 1];
 }

@@ -27,6 +27,7 @@
 
 #include "symbolize/sort.h"
 #include "util/array.h"
+#include "util/bisect.h"
 #include "util/mapped-file.h"
 
 #define READ_BYTES   65536
@@ -521,17 +522,9 @@ static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
 static int parts_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
 {
 	const struct kallsyms *table;
-	uint32_t low = 0, high = k->parts.n;
+	uint32_t n = bisect(k->parts.n, i, k->parts.items[i].start <= address);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (k->parts.items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	table = low ? part_table(k, low - 1) : NULL;
+	table = n ? part_table(k, n - 1) : NULL;
 	if (table && kallsyms_lookup(table, address, ret) == 0)
 		return 0;
 	return k->added ? kallsyms_lookup(k->added, address, ret) : 1;
@@ -573,43 +566,26 @@ static uint64_t start_of(const struct kallsyms *k, uint32_t i)
 
 static uint32_t module_of(const struct kallsyms *k, uint32_t i)
 {
-	uint32_t low = 0, high = k->runs.n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (k->runs.items[middle].first <= i)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return k->runs.items[low - 1].module;
+	return k->runs.items[bisect(k->runs.n, j, k->runs.items[j].first <= i) - 1].module;
 }
 
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
 {
-	uint32_t low = 0, high = k->n, i, module;
+	uint32_t n, i, module;
 	uint64_t size = MAX_LAST, start;
 
 	if (k->text)
 		return parts_lookup(k, address, ret);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (start_of(k, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || k->names[low - 1] == 0)
+	n = bisect(k->n, j, start_of(k, j) <= address);
+	if (n == 0 || k->names[n - 1] == 0)
 		return 1;
-	i = low - 1;
+	i = n - 1;
 	start = start_of(k, i);
 	module = module_of(k, i);
-	if (low < k->n) {
-		uint64_t gap = start_of(k, low) - start;
+	if (n < k->n) {
+		uint64_t gap = start_of(k, n) - start;
 
-		if (module_of(k, low) == module)
+		if (module_of(k, n) == module)
 			size = MAX_FUNCTION;
 		size = gap < size ? gap : size;
 	}
