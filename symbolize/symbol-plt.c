@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "symbolize/sort.h"
+#include "util/bisect.h"
 #include "util/cursor.h"
 
 #define MAX_STUBS	65536u
@@ -101,20 +102,12 @@ static int slots_collect(const struct symbol_plt *plt, struct slots *ret)
 static bool slots_find(const struct slots *slots, uint64_t address, uint32_t *ret_table,
 		       uint32_t *ret_i)
 {
-	size_t low = 0, high = slots->n;
+	size_t at = bisect(slots->n, i, slots->pairs[i].key < address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (slots->pairs[middle].key < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == slots->n || slots->pairs[low].key != address)
+	if (at == slots->n || slots->pairs[at].key != address)
 		return false;
-	*ret_table = slots->pairs[low].extra;
-	*ret_i = slots->pairs[low].value;
+	*ret_table = slots->pairs[at].extra;
+	*ret_i = slots->pairs[at].value;
 	return true;
 }
 
@@ -214,7 +207,7 @@ bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t 
 {
 	const struct symbol_plt_stub *s;
 	bool within = false;
-	uint32_t low = 0, high;
+	uint32_t n;
 
 	for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++)
 		within |= vaddr - plt->sections[i].vaddr < plt->sections[i].code.n;
@@ -223,16 +216,8 @@ bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t 
 	if (!plt->built)
 		plt_build(plt, t);
 	plt->built = true;
-	high = plt->stubs.n;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (plt->stubs.items[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	s = low ? &plt->stubs.items[low - 1] : NULL;
+	n = bisect(plt->stubs.n, i, plt->stubs.items[i].start <= vaddr);
+	s = n ? &plt->stubs.items[n - 1] : NULL;
 	if (!s || vaddr - s->start >= s->size || s->name == 0)
 		return false;
 	*ret_name = symbol_table_kept_name(t, s->name);
