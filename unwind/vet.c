@@ -9,67 +9,65 @@
 
 #include "unwind/internal.h"
 
+/* Takes the operands of an operator; false: expr.c does not know it, or a number is too large. */
+static bool take_operands(struct cursor *c, uint8_t op)
+{
+	uint64_t u;
+	int64_t s;
+
+	switch (op) {
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_pick:
+	case DW_OP_deref_size:
+		(void)cursor_take(c, 1);
+		return true;
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_bra:
+	case DW_OP_skip:
+		(void)cursor_take(c, 2);
+		return true;
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+		(void)cursor_take(c, 4);
+		return true;
+	case DW_OP_const8u:
+	case DW_OP_const8s:
+		(void)cursor_take(c, 8);
+		return true;
+	case DW_OP_constu:
+	case DW_OP_plus_uconst:
+	case DW_OP_regx:
+		return leb_read_u(c, &u);
+	case DW_OP_consts:
+	case DW_OP_breg0 ... DW_OP_breg31:
+		return leb_read_s(c, &s);
+	case DW_OP_bregx:
+		return leb_read_u(c, &u) && leb_read_s(c, &s);
+	case DW_OP_deref:
+	case DW_OP_dup ... DW_OP_over:
+	case DW_OP_swap ... DW_OP_rot:
+	case DW_OP_abs ... DW_OP_plus:
+	case DW_OP_shl ... DW_OP_xor:
+	case DW_OP_eq ... DW_OP_ne:
+	case DW_OP_lit0 ... DW_OP_lit31:
+	case DW_OP_nop:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Does expr.c know all operators of an expression, and are all complete? */
 static bool vet_expression(struct cursor c)
 {
 	unsigned int n_ops = 0;
-	uint64_t u;
-	int64_t s;
 
 	while (cursor_left(&c) > 0) {
 		uint8_t op = cursor_u8(&c);
 
-		if (++n_ops > 4 * EXPR_MAX_OPS)
-			return false;
-		switch (op) {
-		case DW_OP_const1u:
-		case DW_OP_const1s:
-		case DW_OP_pick:
-		case DW_OP_deref_size:
-			(void)cursor_take(&c, 1);
-			break;
-		case DW_OP_const2u:
-		case DW_OP_const2s:
-		case DW_OP_bra:
-		case DW_OP_skip:
-			(void)cursor_take(&c, 2);
-			break;
-		case DW_OP_const4u:
-		case DW_OP_const4s:
-			(void)cursor_take(&c, 4);
-			break;
-		case DW_OP_const8u:
-		case DW_OP_const8s:
-			(void)cursor_take(&c, 8);
-			break;
-		case DW_OP_constu:
-		case DW_OP_plus_uconst:
-		case DW_OP_regx:
-			if (!leb_read_u(&c, &u))
-				return false;
-			break;
-		case DW_OP_consts:
-		case DW_OP_breg0 ... DW_OP_breg31:
-			if (!leb_read_s(&c, &s))
-				return false;
-			break;
-		case DW_OP_bregx:
-			if (!leb_read_u(&c, &u) || !leb_read_s(&c, &s))
-				return false;
-			break;
-		case DW_OP_deref:
-		case DW_OP_dup ... DW_OP_over:
-		case DW_OP_swap ... DW_OP_rot:
-		case DW_OP_abs ... DW_OP_plus:
-		case DW_OP_shl ... DW_OP_xor:
-		case DW_OP_eq ... DW_OP_ne:
-		case DW_OP_lit0 ... DW_OP_lit31:
-		case DW_OP_nop:
-			break;
-		default:
-			return false;
-		}
-		if (!cursor_ok(&c))
+		if (++n_ops > 4 * EXPR_MAX_OPS || !take_operands(&c, op) || !cursor_ok(&c))
 			return false;
 	}
 	return n_ops > 0;
