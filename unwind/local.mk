@@ -18,6 +18,7 @@ UNWIND_SOURCES = \
 	unwind/rows.c \
 	unwind/step.c \
 	unwind/unwind.h \
+	unwind/unwinder.c \
 	unwind/vet.c \
 	unwind/walk.c
 

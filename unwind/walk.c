@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *
  * Most frames of a host come from few places, so a direct-mapped cache of 16-byte entries keyed by
  * (module, module-relative pc) is in front of the rows. It survives exec, ASLR and dlopen because
  * its key holds no process, and needs no generations because no module number is used twice. A hit
@@ -29,7 +28,6 @@ enum {
 	MAX_SIGNAL_FRAMES = 16, /* in one walk: only they may switch to another stack */
 	MAX_GUESS_DISTANCE = 8 * 1024 * 1024, /* a frame pointer is at most this far above sp */
 	MAX_UNCOUNTED_BYTES = 64, /* of stack that Go's assembler uses without counting them */
-	MIN_CACHE_ENTRIES = 256,
 };
 
 struct memo {
@@ -56,85 +54,6 @@ struct walk {
 	struct unwind_regs certain; /* the last one's sp, and fp if it is its own */
 	uint64_t hits, misses;
 };
-
-static const char *const outcome_names[UNWIND_N_OUTCOMES] = {
-	[UNWIND_COMPLETE] = "complete",	      [UNWIND_TRUNCATED] = "truncated",
-	[UNWIND_NO_MAPPING] = "no mapping",   [UNWIND_NO_FILE] = "no file",
-	[UNWIND_NO_CFI] = "no CFI",	      [UNWIND_BAD_CFI] = "bad CFI",
-	[UNWIND_NO_PROGRESS] = "no progress", [UNWIND_TOO_DEEP] = "too deep",
-};
-
-const char *unwind_outcome_name(enum unwind_outcome outcome)
-{
-	return (unsigned int)outcome < UNWIND_N_OUTCOMES ? outcome_names[outcome] : "unknown";
-}
-
-/* The unwinder */
-
-int unwinder_new(struct unwinder **ret, const struct unwind_limits *limits)
-{
-	_cleanup_(unwinder_freep) struct unwinder *u = calloc(1, sizeof(*u));
-	uint32_t entries = MIN_CACHE_ENTRIES;
-	int r;
-
-	if (!u)
-		return -ENOMEM;
-	u->limits = limits ? *limits : (struct unwind_limits)UNWIND_LIMITS_DEFAULT;
-	u->cache_shift = 64 - 8;
-	while (entries < u->limits.cache_entries && entries < UINT32_C(1) << 24) {
-		entries *= 2;
-		u->cache_shift--;
-	}
-	u->limits.cache_entries = entries;
-	u->cache = calloc(entries, sizeof(*u->cache));
-	u->full = calloc(FULL_CACHE_ENTRIES, sizeof(*u->full));
-	if (!u->cache || !u->full)
-		return -ENOMEM;
-	r = cfi_init(u);
-	if (r == 0)
-		r = guard_install();
-	if (r < 0)
-		return r;
-	*ret = TAKE_PTR(u);
-	return 0;
-}
-
-struct unwinder *unwinder_free(struct unwinder *u)
-{
-	if (!u)
-		return NULL;
-	/* Modules that outlive their unwinder must not touch it any more. */
-	while (u->modules)
-		u->modules = unwind_module_orphan(u->modules);
-	cfi_deinit(u);
-	free(u->cache);
-	free(u->full);
-	free(u);
-	return NULL;
-}
-
-const struct unwind_stats *unwinder_stats(const struct unwinder *u)
-{
-	return &u->stats;
-}
-
-void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx)
-{
-	u->reading = reading;
-	u->reading_ctx = ctx;
-}
-
-void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins)
-{
-	if (u->reading)
-		u->reading(u->reading_ctx, owner, begins);
-}
-
-void unwinder_ask_foreign(struct unwinder *u, unwind_foreign_fn foreign, void *ctx)
-{
-	u->foreign = foreign;
-	u->foreign_ctx = ctx;
-}
 
 /* Rules */
 
