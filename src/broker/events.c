@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "src/broker/event-budget.h"
 #include "src/broker/events.h"
+#include "src/broker/tasks.h"
 #include "src/sample/stack-size.h"
 #include "src/sample/uprobe.h"
 #include "util/cleanup.h"
@@ -15,10 +15,9 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define MIN_RING_BYTES	   (UINT64_C(64) << 10)
-#define TELL_SECONDS	   60
-#define MAX_LATE_TASKS	   8192 /* threads of a capture that follow a new CPU */
-#define MAX_CHILDREN_BYTES 16384
+#define MIN_RING_BYTES (UINT64_C(64) << 10)
+#define TELL_SECONDS   60
+#define MAX_LATE_TASKS 8192 /* threads of a capture that follow a new CPU */
 
 void events_init(struct events *e)
 {
@@ -369,79 +368,10 @@ void events_close(struct events *e)
 	array_clear(&e->copies);
 }
 
-/* ---- Budgets ---- */
-
-/* Each of several cgroups, and each place of a probe, has an event of its own. They share the
- * budget. */
-static uint32_t budget_of_each(const struct events *e)
-{
-	uint32_t n = e->targets.n_cgroups > 1 ? (uint32_t)e->targets.n_cgroups : 1;
-
-	n *= sample_event_sites(&e->sample.event);
-	return e->budget > n ? e->budget / n : 1;
-}
-
-static void count_standstill(struct events *e, struct cpu_events *c, bool used_up)
-{
-	uint64_t now = clock_monotonic_ns(), enabled = 0, passed;
-
-	if (sample_enabled_ns(&c->events, &enabled) < 0)
-		return;
-	passed = enabled - c->enabled_ns;
-	if (used_up && c->refilled_ns && now - c->refilled_ns > passed) {
-		e->stood_still_ns += now - c->refilled_ns - passed;
-		if (log_ratelimit(&e->used_up, TELL_SECONDS))
-			log_warning("%s has used up its budget of %u samples a second on CPU %d, "
-				    "and stood still for %llu ms: %s lets it see all of the time",
-				    e->sample.event.name, e->budget, c->events.cpu,
-				    (unsigned long long)((now - c->refilled_ns - passed) /
-							 NSEC_PER_MSEC),
-				    e->sample.use == SAMPLE_USE_EVENT
-					    ? "a larger period, a filter or a larger budget"
-					    : "a larger PERFWALK_ALLOC_BYTES of the programs or a "
-					      "larger budget in [alloc]");
-	}
-	c->refilled_ns = now;
-	c->enabled_ns = enabled;
-}
-
-static int refill(struct events *e, struct cpu_events *c)
-{
-	int r = sample_grant_cpu(&c->events, e->sample.period, budget_of_each(e));
-
-	/* Stacks of blocks are examples; the times are those of all. */
-	if (r >= 0 && !sample_use_is_switches(e->sample.use))
-		count_standstill(e, c, r > 0);
-	return r < 0 ? r : 0;
-}
-
-/* cpu: theirs alone; -1: all. */
-static int refill_attached(struct events *e, int cpu)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < e->attached.n && r >= 0; i++) {
-		struct sample_cpu *c = &e->attached.items[i];
-
-		if (cpu < 0 || c->cpu == cpu)
-			r = sample_grant_cpu(c, e->sample.period, budget_of_each(e));
-	}
-	return r < 0 ? r : 0;
-}
-
-static int refill_all(struct events *e)
-{
-	int r = 0;
-
-	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
-		r = refill(e, &e->cpus.items[i]);
-	return r < 0 ? r : refill_attached(e, -1);
-}
-
 void events_refill(struct events *e)
 {
 	if (e->budget)
-		(void)refill_all(e);
+		(void)event_budget_refill(e);
 }
 
 int events_enable(struct events *e, bool enable)
@@ -451,7 +381,7 @@ int events_enable(struct events *e, bool enable)
 	if (e->budget && enable) {
 		for (uint32_t i = 0; i < e->cpus.n; i++)
 			e->cpus.items[i].refilled_ns = 0;
-		return refill_all(e);
+		return event_budget_refill(e);
 	}
 	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
 		r = sample_enable_cpu(&e->cpus.items[i].events, enable);
@@ -462,66 +392,18 @@ int events_enable(struct events *e, bool enable)
 
 /* ---- CPUs that come online ---- */
 
-/* Adds the children that /proc knows of a thread's process (CONFIG_PROC_CHILDREN). */
-static void add_children(pid_t pid, pid_t tid, pid_t *list, size_t *n, size_t max)
-{
-	_cleanup_free_ char *text = malloc(MAX_CHILDREN_BYTES);
-	char path[64], *p = text;
-	_cleanup_close_ int fd = -EBADF;
-	ssize_t got;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	got = fd >= 0 && text ? read(fd, text, MAX_CHILDREN_BYTES - 1) : -1;
-	if (got <= 0)
-		return;
-	text[got] = '\0';
-	while (*n < max) {
-		long child = strtol(p, &p, 10);
-
-		if (child <= 0)
-			return;
-		list[(*n)++] = (pid_t)child;
-	}
-}
-
 /*
  * Events of tasks that are inherited follow their CPUs, so those of a new CPU must be opened for
- * each task that is alive. Descendants whose parent has ended meanwhile are not found.
+ * each task that is alive.
  */
 static size_t list_tasks(const struct events *e, pid_t *tasks, size_t max)
 {
-	_cleanup_free_ pid_t *pids = calloc(max, sizeof(*pids));
-	size_t n_pids = 0, n = 0;
+	const struct events_targets *t = &e->targets;
+	size_t n = t->n_pids < max ? t->n_pids : max;
 
-	if (!pids)
-		return 0;
-	while (n_pids < e->targets.n_pids && n_pids < max) {
-		pids[n_pids] = e->targets.pids[n_pids];
-		n_pids++;
-	}
-	if (e->targets.threads) {
-		memcpy(tasks, pids, n_pids * sizeof(*pids));
-		return n_pids;
-	}
-	for (size_t i = 0; i < n_pids; i++) {
-		struct dirent *entry;
-		char path[48];
-		DIR *d;
-
-		(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
-		d = opendir(path);
-		while (d && n < max && (entry = readdir(d))) {
-			pid_t tid = (pid_t)atoi(entry->d_name);
-
-			if (tid <= 0)
-				continue;
-			tasks[n++] = tid;
-			add_children(pids[i], tid, pids, &n_pids, max);
-		}
-		if (d)
-			(void)closedir(d);
-	}
+	if (!t->threads)
+		return tasks_list(t->pids, t->n_pids, tasks, max);
+	memcpy(tasks, t->pids, n * sizeof(*tasks));
 	return n;
 }
 
@@ -590,8 +472,7 @@ static int enable_copy(struct events *e, const struct sample_uprobe *copy)
 
 		if (c->uprobe != copy)
 			continue;
-		r = e->budget ? sample_grant_cpu(c, e->sample.period, budget_of_each(e))
-			      : sample_enable_cpu(c, true);
+		r = e->budget ? event_budget_grant(e, c) : sample_enable_cpu(c, true);
 	}
 	return r < 0 ? r : 0;
 }
@@ -648,8 +529,8 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 		(void)attach_copy(e, e->copies.items[i], &c->events);
 	if (enable && !e->budget)
 		(void)enable_cpu(e, &c->events);
-	else if (enable && refill(e, c) == 0)
-		(void)refill_attached(e, cpu);
+	else if (enable)
+		(void)event_budget_refill_cpu(e, c);
 	return c;
 }
 
@@ -687,7 +568,7 @@ int events_wake_each(struct events *e, bool wake, bool enable)
 		return -ENOTSUP;
 	e->sample.wake_each = wake;
 	replace_all(e, enable && !e->budget, "its samples wake no reader, or too many");
-	return enable && e->budget ? refill_all(e) : 0;
+	return enable && e->budget ? event_budget_refill(e) : 0;
 }
 
 void events_remove_cpu(struct events *e, int cpu)

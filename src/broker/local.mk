@@ -12,6 +12,7 @@ libbroker_a_SOURCES = \
 	src/broker/control.c src/broker/control.h \
 	src/broker/custody.c src/broker/custody.h \
 	src/broker/effort.c src/broker/effort.h \
+	src/broker/event-budget.c src/broker/event-budget.h \
 	src/broker/events.c src/broker/events.h \
 	src/broker/fetch.c \
 	src/broker/foresee.c \
@@ -31,6 +32,7 @@ libbroker_a_SOURCES = \
 	src/broker/strikes-file.c src/broker/strikes-file.h \
 	src/broker/supervisor.c src/broker/supervisor.h \
 	src/broker/targets.c \
+	src/broker/tasks.c src/broker/tasks.h \
 	src/broker/turns.c \
 	src/broker/undead.c src/broker/undead.h \
 	src/broker/users.c
@@ -43,6 +45,10 @@ tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libproces
 check_PROGRAMS += tests/unit/test-custody
 tests_unit_test_custody_SOURCES = tests/unit/test-custody.c tests/unit/test.h
 tests_unit_test_custody_LDADD = libbroker.a libutil.a
+
+check_PROGRAMS += tests/unit/test-tasks
+tests_unit_test_tasks_SOURCES = tests/unit/test-tasks.c tests/unit/test.h
+tests_unit_test_tasks_LDADD = libbroker.a libutil.a
 
 check_PROGRAMS += tests/unit/test-peers
 tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/broker/tasks.h"
+#include "util/cleanup.h"
+
+#define MAX_CHILDREN_BYTES 16384
+
+/* Adds the children that /proc knows of a thread's process (CONFIG_PROC_CHILDREN). */
+static void add_children(pid_t pid, pid_t tid, pid_t *list, size_t *n, size_t max)
+{
+	_cleanup_free_ char *text = malloc(MAX_CHILDREN_BYTES);
+	char path[64], *p = text;
+	_cleanup_close_ int fd = -EBADF;
+	ssize_t got;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 && text ? read(fd, text, MAX_CHILDREN_BYTES - 1) : -1;
+	if (got <= 0)
+		return;
+	text[got] = '\0';
+	while (*n < max) {
+		long child = strtol(p, &p, 10);
+
+		if (child <= 0)
+			return;
+		list[(*n)++] = (pid_t)child;
+	}
+}
+
+size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
+{
+	_cleanup_free_ pid_t *all = calloc(max, sizeof(*all));
+	size_t n_all = n_pids < max ? n_pids : max, n = 0;
+
+	if (!all)
+		return 0;
+	memcpy(all, pids, n_all * sizeof(*all));
+	for (size_t i = 0; i < n_all; i++) {
+		struct dirent *entry;
+		char path[48];
+		DIR *d;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)all[i]);
+		d = opendir(path);
+		while (d && n < max && (entry = readdir(d))) {
+			pid_t tid = (pid_t)atoi(entry->d_name);
+
+			if (tid <= 0)
+				continue;
+			tasks[n++] = tid;
+			add_children(all[i], tid, all, &n_all, max);
+		}
+		if (d)
+			(void)closedir(d);
+	}
+	return n;
+}
