@@ -39,6 +39,22 @@ static const char *certificate_cause(const struct destination *d)
 	return "its certificate does not verify; set certificate to the authority's PEM file";
 }
 
+static const char *no_connection_cause(const struct destination *d, const struct outcome *o)
+{
+	if (d->proxied)
+		return "no connection to its proxy; check proxy, and that the proxy runs";
+	switch (o->os_errno) {
+	case ECONNREFUSED:
+		return "connection refused; does an OTLP/HTTP server listen on that port (4318 by "
+		       "convention; 4317 is gRPC)?";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "no route to that host; check the network";
+	default:
+		return "no connection; check the endpoint, the network and firewalls";
+	}
+}
+
 /* Cause and remedy for a connection that came to nothing. */
 static const char *connection_cause(const struct destination *d, const struct outcome *o)
 {
@@ -61,19 +77,7 @@ static const char *connection_cause(const struct destination *d, const struct ou
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return "its host name is unknown; check the endpoint and the name service";
 	case CURLE_COULDNT_CONNECT:
-		if (d->proxied)
-			return "no connection to its proxy; check proxy, and that the proxy runs";
-		switch (o->os_errno) {
-		case ECONNREFUSED:
-			return "connection refused; does an OTLP/HTTP server listen on that port "
-			       "(4318 by "
-			       "convention; 4317 is gRPC)?";
-		case ENETUNREACH:
-		case EHOSTUNREACH:
-			return "no route to that host; check the network";
-		default:
-			return "no connection; check the endpoint, the network and firewalls";
-		}
+		return no_connection_cause(d, o);
 	case CURLE_OPERATION_TIMEDOUT:
 		return "no answer in time; check the network and the server's load, or raise "
 		       "timeout";
