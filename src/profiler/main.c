@@ -290,18 +290,43 @@ static void look_at(struct profiler *p, const struct message *m)
 		(void)message_send(PROTOCOL_CONTROL_FD, m, NULL, 0);
 }
 
+/* Owns fd. */
+static void connect_peer(struct profiler *p, const struct message *m, int fd)
+{
+	if (m->peer.peer != PEER_READER)
+		handover_connect(p->handover, fd);
+	else if (p->readers)
+		readers_join(p->readers, m->peer.index, fd);
+	else
+		(void)close_fd(fd);
+}
+
+static void flush(struct profiler *p, uint64_t id)
+{
+	profiler_drain(p, true);
+	profiler_close_window(p);
+	p->flush_id = id;
+	loop_set_timer(p->role.loop, p->flush_timer, 0);
+}
+
+static void finish(struct profiler *p)
+{
+	if (!p->replay) {
+		profiler_drain(p, true);
+		attribution_end(p->attribution);
+		profiler_close_window(p);
+		p->finished = true;
+	}
+	loop_set_timer(p->role.loop, p->stop_timer, 0);
+}
+
 static void on_control(void *ctx, const struct message *m, int fds[2])
 {
 	struct profiler *p = ctx;
 
 	switch (m->type) {
 	case MESSAGE_PEER:
-		if (m->peer.peer != PEER_READER)
-			handover_connect(p->handover, fds[0]);
-		else if (p->readers)
-			readers_join(p->readers, m->peer.index, fds[0]);
-		else
-			(void)close_fd(fds[0]);
+		connect_peer(p, m, fds[0]);
 		return;
 	case MESSAGE_CLIENT_GONE:
 		if (p->readers)
@@ -326,10 +351,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		attribution_quarantine(p->attribution, m);
 		break;
 	case MESSAGE_FLUSH:
-		profiler_drain(p, true);
-		profiler_close_window(p);
-		p->flush_id = m->flush.id;
-		loop_set_timer(p->role.loop, p->flush_timer, 0);
+		flush(p, m->flush.id);
 		break;
 	case MESSAGE_STOOD_STILL:
 		attribution_miss_ends(p->attribution);
@@ -341,13 +363,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		log_set_level((enum log_level)m->log.level);
 		break;
 	case MESSAGE_STOP:
-		if (!p->replay) {
-			profiler_drain(p, true);
-			attribution_end(p->attribution);
-			profiler_close_window(p);
-			p->finished = true;
-		}
-		loop_set_timer(p->role.loop, p->stop_timer, 0);
+		finish(p);
 		break;
 	default:
 		break;
