@@ -286,6 +286,36 @@ static void say_what_is_out_of_sight(const struct broker_options *o)
 			    "container: --pid=host, in Kubernetes: hostPID: true");
 }
 
+/* Before anything is opened: users, destinations, and this process's own limits. */
+static int prepare(struct broker *b)
+{
+	int r = broker_choose_users(b);
+
+	if (r == 0)
+		r = broker_check_destination(b);
+	if (r < 0)
+		return r;
+	privileges_raise_open_files();
+#ifndef WITH_SANITIZERS /* shadow memory; and the check for leaks looks into this process */
+	privileges_limit_data(BROKER_DATA_BYTES);
+	privileges_hide_memory();
+#endif
+	return 0;
+}
+
+/* The kernel's events and their ledger; neither when a file takes their place. */
+static int open_sources(struct broker *b)
+{
+	const struct broker_options *options = &b->options;
+	int r = options->input_path ? 0 : broker_open_events(b);
+
+	if (r < 0)
+		return r;
+	say_what_is_out_of_sight(options);
+	b->strikes_path = strikes_path(options);
+	return options->input_path ? 0 : open_ledger(b);
+}
+
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
 {
 	_cleanup_(broker_freep) struct broker *b = calloc(1, sizeof(*b));
@@ -316,26 +346,12 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		events_init(&b->events[i]);
 	b->spool.fd = b->store.fd = b->debug_cache.fd = -EBADF;
 	b->metrics.fd = b->ledger_fd = -EBADF;
-	r = broker_choose_users(b);
+	r = prepare(b);
 	if (r == 0)
-		r = broker_check_destination(b);
+		r = open_sources(b);
 	if (r < 0)
 		return r;
-	privileges_raise_open_files();
-#ifndef WITH_SANITIZERS /* shadow memory */
-	privileges_limit_data(BROKER_DATA_BYTES);
-#endif
-#ifndef WITH_SANITIZERS /* the check for leaks looks into this process */
-	privileges_hide_memory();
-#endif
-	r = options->input_path ? 0 : broker_open_events(b);
-	if (r < 0)
-		return r;
-	say_what_is_out_of_sight(options);
-	callbacks.strikes_path = b->strikes_path = strikes_path(options);
-	r = options->input_path ? 0 : open_ledger(b);
-	if (r < 0)
-		return r;
+	callbacks.strikes_path = b->strikes_path;
 	callbacks.opener_seccomp = broker_seccomp(b);
 	r = supervisor_new(&b->supervisor, loop, b->rows, b->n_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
