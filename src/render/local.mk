@@ -19,6 +19,7 @@ librender_a_SOURCES = \
 	src/render/otlp-order.c \
 	src/render/otlp-json.c \
 	src/render/otlp-resource.c \
+	src/render/otlp-samples.c src/render/otlp-samples.h \
 	src/render/perf-script.c \
 	src/render/places.c src/render/places.h \
 	src/render/pprof.c \

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The parts of the OTLP rendering: the resource of a process (otlp-resource.c), the order of the
- * samples (otlp-order.c), frames and stacks as dictionary entries (otlp-frames.c), and the payloads
- * (otlp.c).
+ * samples (otlp-order.c), frames and stacks as dictionary entries (otlp-frames.c), the samples of a
+ * Profile (otlp-samples.h), and the payloads (otlp.c).
  */
 #include "proto/otlp-dictionary.h"
 #include "proto/wire-write.h"

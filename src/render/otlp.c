@@ -3,16 +3,11 @@
  * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it for
  * each type of samples, and a dictionary with what these refer to and nothing else.
  *
- * Samples are added process by process, and type by type within a process (otlp-order.c). In a
- * Profile, samples with the same identity (stack, thread, CPU, all by index in the dictionary)
- * become one Sample with many timestamps. The size of a payload is always known to within a few
- * bytes for each Sample. If the next sample would not fit, the payload is built again without it,
- * so that the dictionary has no entry of the refused sample. That costs a second pass over payloads
- * that are followed by another, and nothing for the usual single one.
- *
- * Samples have only timestamps, each worth 1. If the value of some sample is not 1 (an imported
- * profile), all Samples of its type have one aggregated value instead, never a value for each
- * timestamp: Pyroscope refuses those.
+ * Samples are added process by process, and type by type within a process (otlp-order.c,
+ * otlp-samples.c). The size of a payload is always known to within a few bytes for each Sample. If
+ * the next sample would not fit, the payload is built again without it, so that the dictionary has
+ * no entry of the refused sample. That costs a second pass over payloads that are followed by
+ * another, and nothing for the usual single one.
  *
  * The counters of a type are attributes "perfwalk.NAME" of its first Profile only. Counters of no
  * type, and of types without a sample, are attributes of the very first Profile. So a receiver that
@@ -26,8 +21,8 @@
 #include <sys/random.h>
 
 #include "proto/otlp-profiles.pb-c.h"
-#include "src/profile/labels.h"
 #include "src/render/otlp-internal.h"
+#include "src/render/otlp-samples.h"
 #include "util/clock.h"
 
 #define PB(name)      Opentelemetry__Proto__Profiles__V1development__##name
@@ -38,44 +33,21 @@
 #define DEFAULT_MAX_BYTES   ((4u << 20) - (64u << 10))
 #define DEFAULT_MAX_SAMPLES 16000u
 
-#define MAX_LABELS	32   /* of a sample, as attributes */
-#define MAX_LABEL_BYTES 8192 /* of one; longer than any that is read */
+/* Upper bounds for parts that are not encoded yet: a Profile's own fields and envelopes. */
+#define PROFILE_BYTES 640
+#define PREFIX_BYTES  11 /* tag and length of a message */
 
-/* Upper bounds for parts that are not encoded yet: a Sample without its timestamps (tags, lengths,
- * a stack, three attributes, a link, a value) and a Profile's own fields and envelopes. */
-#define LABELLED_BYTES (5 * MAX_LABELS) /* more, of a Sample with labels */
-#define SAMPLE_BYTES   72
-#define PROFILE_BYTES  640
-#define PREFIX_BYTES   11 /* tag and length of a message */
-
-#define CPU_MEMO 1024
-#define N_FACTS	 7
-
-struct sample_slot {
-	uint32_t profile; /* number of the Profile: slots of earlier ones do not match */
-	int32_t stack, tid, name, cpu;
-	strid labels;
-	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
-	int64_t value;
-};
-
-struct stamp {
-	uint64_t time_unix_ns;
-	uint32_t next;
-};
+#define N_FACTS 7
 
 struct otlp {
 	const struct profile *p;
 	const struct render_info *info;
 	size_t max_bytes;
-	uint32_t max_samples;
 	bool facts;
 	struct otlp_order order;
 	uint64_t start_unix_ns, end_unix_ns;
 
 	struct otlp_frames frames;
-	struct otlp_memo *tids, *names, *labels; /* by thread */
-	struct otlp_memo cpus[CPU_MEMO];
 
 	/* The payload */
 	struct wire_buffer out;
@@ -93,17 +65,13 @@ struct otlp {
 	uint32_t n_parts;
 
 	/* The current Profile */
-	uint32_t type, profile;
+	uint32_t type;
+	struct otlp_samples of_profile;
 	struct otlp_value_type {
 		int32_t type, unit;
 	} sample_type, period_type;
 	int32_t attributes[PROFILE_N_COUNTERS + N_FACTS]; /* of the Profile */
 	size_t n_attributes;
-	ARRAY(struct sample_slot) slots;
-	size_t n_labelled; /* of the slots */
-	ARRAY(struct stamp) stamps;
-	ARRAY(uint64_t) scratch;
-	struct hash_index slot_index;
 };
 
 /* The window covers every sample, whatever the clocks did. */
@@ -121,217 +89,12 @@ static void find_window(struct otlp *o)
 	}
 }
 
-static int32_t put_thread(struct otlp *o, uint32_t thread, int32_t *ret_name)
-{
-	const struct profile_thread *t = &o->p->threads.items[thread];
-	const char *name = profile_text(o->p, t->name);
-	int32_t tid;
-
-	if (!otlp_memo_get(&o->frames, &o->tids[thread], &tid))
-		tid = otlp_memo_set(
-			&o->frames, &o->tids[thread],
-			otlp_put_attribute_int(&o->frames.dictionary, "thread.id", t->tid));
-	if (!otlp_memo_get(&o->frames, &o->names[thread], ret_name))
-		*ret_name = otlp_memo_set(&o->frames, &o->names[thread],
-					  *name ? otlp_put_attribute_string(&o->frames.dictionary,
-									    "thread.name", name)
-						: 0);
-	return tid;
-}
-
-static bool is_id(const char *key)
-{
-	return strcmp(key, LABEL_TRACE) == 0 || strcmp(key, LABEL_SPAN) == 0;
-}
-
-/* The attributes of a sample with these labels, at most MAX_LABELS: their number. Ids are none if
- * they make the link *ret_link; 0: there is no link. */
-static size_t put_labels(struct otlp *o, strid labels, int32_t *ret, int32_t *ret_link)
-{
-	struct otlp_dictionary *d = &o->frames.dictionary;
-	const char *text = profile_text(o->p, labels);
-	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
-	bool linked = label_link(text, trace, span);
-	char buf[MAX_LABEL_BYTES];
-	struct label l;
-	size_t n = 0;
-
-	*ret_link = linked ? otlp_put_link(d, trace, span) : 0;
-	while (n < MAX_LABELS && label_read(&text, &l, buf, sizeof(buf))) {
-		if (!linked || !is_id(l.key))
-			ret[n++] = l.text ? otlp_put_attribute_string(d, l.key, l.text)
-					  : otlp_put_attribute_int(d, l.key, l.number);
-	}
-	return n;
-}
-
-/* Puts into the dictionary what the samples of this row will need. */
-static strid put_thread_labels(struct otlp *o, uint32_t thread)
-{
-	strid labels = o->p->threads.items[thread].labels;
-	int32_t attributes[MAX_LABELS], link;
-
-	if (labels != STRID_EMPTY && !otlp_memo_get(&o->frames, &o->labels[thread], &link)) {
-		(void)put_labels(o, labels, attributes, &link);
-		(void)otlp_memo_set(&o->frames, &o->labels[thread], link);
-	}
-	return labels;
-}
-
-static int32_t put_cpu(struct otlp *o, uint32_t cpu)
-{
-	int32_t index;
-
-	if (cpu < CPU_MEMO && otlp_memo_get(&o->frames, &o->cpus[cpu], &index))
-		return index;
-	index = otlp_put_attribute_int(&o->frames.dictionary, "cpu.logical_number", cpu);
-	return cpu < CPU_MEMO ? otlp_memo_set(&o->frames, &o->cpus[cpu], index) : index;
-}
-
-/* The slot with this identity in the current Profile. 1: it would be one too many; or -ENOMEM. */
-static int find_slot(struct otlp *o, const struct sample_slot *key, struct sample_slot **ret)
-{
-	uint64_t hash =
-		hash_combine(hash_combine((uint64_t)key->profile << 32 | (uint32_t)key->stack,
-					  (uint64_t)(uint32_t)key->tid << 32 | (uint32_t)key->name),
-			     (uint64_t)(uint32_t)key->cpu << 32 | key->labels);
-	uint32_t slot = hash_index_first(&o->slot_index, hash), row;
-	struct sample_slot *s;
-
-	while ((row = hash_index_row(&o->slot_index, slot)) != HASH_INDEX_NONE) {
-		s = &o->slots.items[row];
-		/* Slots of an earlier Profile may be gone from the table, but not from the index.
-		 */
-		if (hash_index_match(&o->slot_index, slot, hash) && row < o->slots.n &&
-		    s->profile == key->profile && s->stack == key->stack && s->tid == key->tid &&
-		    s->name == key->name && s->cpu == key->cpu && s->labels == key->labels) {
-			*ret = s;
-			return 0;
-		}
-		slot = hash_index_next(&o->slot_index, slot);
-	}
-	if (o->slots.n >= o->max_samples)
-		return 1;
-	s = array_push(&o->slots);
-	if (!s || hash_index_add(&o->slot_index, hash, o->slots.n - 1) < 0)
-		return -ENOMEM;
-	*s = *key;
-	o->n_labelled += key->labels != STRID_EMPTY;
-	s->first_stamp = s->last_stamp = UINT32_MAX;
-	*ret = s;
-	return 0;
-}
-
-static int add_stamp(struct otlp *o, struct sample_slot *s, uint64_t time_unix_ns)
-{
-	struct stamp *stamp = array_push(&o->stamps);
-	uint32_t row = o->stamps.n - 1;
-
-	if (!stamp)
-		return -ENOMEM;
-	*stamp = (struct stamp){time_unix_ns, UINT32_MAX};
-	if (s->last_stamp == UINT32_MAX)
-		s->first_stamp = row;
-	else
-		o->stamps.items[s->last_stamp].next = row;
-	s->last_stamp = row;
-	return 0;
-}
-
-/* 0; 1: the Profile has max_samples; or -ENOMEM. */
-static int add_sample(struct otlp *o, const struct profile_sample *sample)
-{
-	struct sample_slot key = {.profile = o->profile}, *slot;
-	int r;
-
-	key.stack = otlp_put_profile_stack(&o->frames, sample->stack, o->max_frames);
-	key.tid = put_thread(o, sample->thread, &key.name);
-	key.cpu = put_cpu(o, sample->cpu);
-	key.labels = put_thread_labels(o, sample->thread);
-	if (!otlp_dictionary_ok(&o->frames.dictionary))
-		return -ENOMEM;
-	r = find_slot(o, &key, &slot);
-	if (r != 0)
-		return r;
-	slot->n++;
-	slot->value = profile_sum(slot->value, sample->value);
-	return o->order.types[o->type].aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
-}
-
 /* An upper bound of the payload's size if it ended here. */
 static size_t payload_bound(const struct otlp *o)
 {
 	return o->out.n + o->resource.n + o->heads.n + o->samples.n + o->n_parts * PREFIX_BYTES +
-	       PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES + o->n_labelled * LABELLED_BYTES +
-	       (size_t)o->stamps.n * 8 + otlp_dictionary_size(&o->frames.dictionary) + 16;
-}
-
-static int compare_slots(const void *a, const void *b)
-{
-	const struct sample_slot *x = a, *y = b;
-
-	if (x->stack != y->stack)
-		return x->stack < y->stack ? -1 : 1;
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	if (x->cpu != y->cpu)
-		return x->cpu < y->cpu ? -1 : 1;
-	return (x->labels > y->labels) - (x->labels < y->labels);
-}
-
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Collects the timestamps of a slot in scratch, sorted. */
-static int gather_stamps(struct otlp *o, const struct sample_slot *s)
-{
-	bool sorted = true;
-
-	array_clear(&o->scratch);
-	for (uint32_t i = s->first_stamp; i != UINT32_MAX; i = o->stamps.items[i].next) {
-		uint64_t *t = array_push(&o->scratch);
-
-		if (!t)
-			return -ENOMEM;
-		*t = o->stamps.items[i].time_unix_ns;
-		sorted &= o->scratch.n < 2 || t[-1] <= *t;
-	}
-	if (!sorted)
-		qsort(o->scratch.items, o->scratch.n, sizeof(*o->scratch.items), compare_times);
-	return 0;
-}
-
-static int write_samples(struct otlp *o)
-{
-	qsort(o->slots.items, o->slots.n, sizeof(*o->slots.items), compare_slots);
-	for (uint32_t i = 0; i < o->slots.n; i++) {
-		struct sample_slot *s = &o->slots.items[i];
-		int32_t attributes[3 + MAX_LABELS] = {s->tid, s->cpu, s->name};
-		size_t n = s->name ? 3 : 2;
-		PB(Sample) pb = PB_INIT(SAMPLE);
-
-		pb.stack_index = s->stack;
-		pb.attribute_indices = attributes;
-		pb.n_attribute_indices =
-			n + put_labels(o, s->labels, attributes + n, &pb.link_index);
-		if (o->order.types[o->type].aggregated) {
-			pb.values = &s->value;
-			pb.n_values = 1;
-		} else {
-			if (gather_stamps(o, s) < 0)
-				return -ENOMEM;
-			pb.timestamps_unix_nano = o->scratch.items;
-			pb.n_timestamps_unix_nano = o->scratch.n;
-		}
-		wire_put_message(&o->samples, 2, &pb.base);
-	}
-	return wire_buffer_ok(&o->samples) ? 0 : -ENOMEM;
+	       PROFILE_BYTES + otlp_samples_bound(&o->of_profile) +
+	       otlp_dictionary_size(&o->frames.dictionary) + 16;
 }
 
 /* Counters that belong to no other Profile go with the first one. */
@@ -453,7 +216,7 @@ static int end_profile(struct otlp *o)
 	profile.period_type = &period_type;
 	fill_profile(o, &profile, id);
 	wire_put_fields(&o->heads, &profile.base);
-	if (write_samples(o) < 0 || !wire_buffer_ok(&o->heads))
+	if (otlp_samples_write(&o->of_profile, &o->samples) < 0 || !wire_buffer_ok(&o->heads))
 		return -ENOMEM;
 	o->parts[o->n_parts].n_head = o->heads.n - heads;
 	o->parts[o->n_parts++].n_samples = o->samples.n - samples;
@@ -530,10 +293,7 @@ static int write_process(struct otlp *o)
 static void begin_profile(struct otlp *o, uint32_t type)
 {
 	o->type = type;
-	o->profile++;
-	array_clear(&o->slots);
-	o->n_labelled = 0;
-	array_clear(&o->stamps);
+	otlp_samples_begin(&o->of_profile, o->order.types[type].aggregated);
 	put_profile_strings(o);
 }
 
@@ -591,15 +351,16 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 	int r = 0;
 
 	otlp_frames_begin(&o->frames);
+	otlp_samples_begin_payload(&o->of_profile);
 	wire_buffer_clear(&o->out);
-	hash_index_clear(&o->slot_index);
 	o->writes_common = o->common_written;
 	memcpy(o->writes_type, o->type_written, sizeof(o->writes_type));
 	o->process = PROFILE_NONE;
 	for (uint32_t i = first; i < end; i++) {
 		r = reach_profile(o, i, end);
 		if (r == 0)
-			r = add_sample(o, otlp_order_sample(&o->order, i));
+			r = otlp_samples_add(&o->of_profile, otlp_order_sample(&o->order, i),
+					     o->max_frames);
 		if (r < 0)
 			return r;
 		if (r > 0 || payload_bound(o) > o->max_bytes) {
@@ -644,35 +405,25 @@ static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 	return r;
 }
 
-static int otlp_init(struct otlp *o, const struct profile *p)
+static int otlp_init(struct otlp *o, const struct profile *p, uint32_t max_samples)
 {
 	int r = otlp_frames_init(&o->frames, p);
 
 	o->frames.all_modules = o->facts;
-	o->slots.max = o->stamps.max = o->scratch.max = UINT32_MAX - 1;
-	o->tids = calloc((size_t)p->threads.n + 1, sizeof(*o->tids));
-	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
-	o->labels = calloc((size_t)p->threads.n + 1, sizeof(*o->labels));
-	if (r == 0 && (!o->tids || !o->names || !o->labels))
-		r = -ENOMEM;
+	if (r == 0)
+		r = otlp_samples_init(&o->of_profile, p, &o->frames, max_samples);
 	return r < 0 ? r : otlp_order_init(&o->order, p, o->facts);
 }
 
 static void otlp_deinit(struct otlp *o)
 {
 	otlp_frames_deinit(&o->frames);
-	free(o->tids);
-	free(o->names);
-	free(o->labels);
+	otlp_samples_deinit(&o->of_profile);
 	otlp_order_deinit(&o->order);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
 	wire_buffer_deinit(&o->heads);
 	wire_buffer_deinit(&o->samples);
-	array_deinit(&o->slots);
-	array_deinit(&o->stamps);
-	array_deinit(&o->scratch);
-	hash_index_deinit(&o->slot_index);
 }
 
 int render_otlp(const struct profile *p, const struct render_info *info,
@@ -682,10 +433,9 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 	int r;
 
 	o.max_bytes = options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES;
-	o.max_samples =
-		options && options->max_samples ? options->max_samples : DEFAULT_MAX_SAMPLES;
 	o.facts = options && options->facts;
-	r = otlp_init(&o, p);
+	r = otlp_init(&o, p,
+		      options && options->max_samples ? options->max_samples : DEFAULT_MAX_SAMPLES);
 	if (r == 0)
 		find_window(&o);
 	for (uint32_t first = 0, n = 0; first < o.order.n_samples && r == 0; first += n) {
