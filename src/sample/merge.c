@@ -42,7 +42,6 @@ struct merger {
 	struct sample_tally held_tally; /* what that record adds */
 	struct ledger *ledger;		/* NULL: not wanted */
 	struct sample_tally start[SAMPLE_MAX_EVENTS];
-	unsigned int fill_percent;
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
 
@@ -328,9 +327,8 @@ void merger_begin(struct merger *m, bool flush)
 	release_held(m);
 	moved = take_heads(m, false);
 	moved |= take_heads(m, true);
-	m->fill_percent = fullest_percent(m);
 	m->limit = UINT64_MAX;
-	if (moved && !flush && m->fill_percent < URGENT_PERCENT) {
+	if (moved && !flush && fullest_percent(m) < URGENT_PERCENT) {
 		for (uint32_t i = 0; i < m->sources.n; i++) {
 			const struct source *s = &m->sources.items[i];
 			uint64_t t = source_youngest(layout_of(m, s), s);
@@ -395,11 +393,6 @@ bool merger_next(struct merger *m, struct record *ret)
 		if (wanted)
 			return true;
 	}
-}
-
-unsigned int merger_fill_percent(const struct merger *m)
-{
-	return m->fill_percent;
 }
 
 struct sample_losses merger_read_lost(struct merger *m)

@@ -470,8 +470,6 @@ bool merger_next(struct merger *m, struct record *ret);
 uint64_t merger_limit(const struct merger *m);
 /* Counts the last sample as filtered. */
 void merger_filter(struct merger *m);
-/* Fullest sample ring at the last merger_begin(), in percent. */
-unsigned int merger_fill_percent(const struct merger *m);
 /*
  * Lost records according to read(2) of the events (PERF_FORMAT_LOST) that no RECORD_LOST has
  * reported yet; 0 if the kernel does not count them. The total loss is the sum of these results and

@@ -347,12 +347,10 @@ static void test_urgent_ring_is_emptied(void)
 	while (s.head < RING_BYTES / 2)
 		write_sample(&s, 1, time_ns++, 100);
 	merger_begin(m, false);
-	CHECK_INT(merger_fill_percent(m), >=, 50);
 	CHECK(!merger_next(m, &r));
 	while (s.head < RING_BYTES / 10 * 9)
 		write_sample(&s, 1, time_ns++, 100);
 	merger_begin(m, false);
-	CHECK_INT(merger_fill_percent(m), >=, 75);
 	while (merger_next(m, &r))
 		;
 	CHECK_INT(s.page->data_tail, ==, s.head);
