@@ -373,21 +373,6 @@ void spool_keep_limits(struct spool *s, struct spool_file *newest)
 	newest->busy = busy;
 }
 
-int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
-	      struct spool_file **ret)
-{
-	struct spool_file *f;
-	int r = spool_write(s, seq, item, owner, &f);
-
-	if (r == 0)
-		r = spool_commit(s);
-	if (r < 0)
-		return r;
-	spool_keep_limits(s, f);
-	*ret = f;
-	return 0;
-}
-
 int spool_get(struct spool *s, struct spool_file *f, uint8_t **ret)
 {
 	struct spool_header h;

@@ -86,9 +86,6 @@ int spool_commit(struct spool *s);
 bool spool_fits(const struct spool *s);
 /* Gives up the oldest files beyond the limits, but not newest. */
 void spool_keep_limits(struct spool *s, struct spool_file *newest);
-/* All of this for one payload. */
-int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
-	      struct spool_file **ret);
 /*
  * Reads the body of f; *ret (f->n_body bytes) is the caller's to free. -EBADMSG: it was damaged or
  * gone, and lost() has been called: f is no more. Another -errno: try again later.
@@ -102,7 +99,7 @@ void spool_trim(struct spool *s, uint64_t now);
 /* When spool_trim() has something to do by age (CLOCK_MONOTONIC); UINT64_MAX: never. */
 uint64_t spool_deadline(const struct spool *s);
 
-/* Whether spool_put() is worth trying: after a failure, not again for some seconds. */
+/* Whether spool_write() is worth trying: after a failure, not again for some seconds. */
 bool spool_usable(const struct spool *s, uint64_t now);
 /* When it is again; 0 when it is. */
 uint64_t spool_retry_ns(const struct spool *s);
