@@ -7,8 +7,7 @@
 
 #include "src/broker/broker.h"
 
-#define OFF_CPU_N_EVENTS   2
-#define OFF_CPU_MAX_EVENTS 3 /* with wake-ups */
+#define OFF_CPU_N_EVENTS 2 /* without wake-ups */
 
 /* of_tasks: not of whole CPUs. plain: also where there are no tracepoints. Without ring sizes: the
  * config's hold. 0; -ENOENT with what is missing, and what to do, in error. */

@@ -12,10 +12,6 @@ struct listener {
 	struct address address;
 	bool bound; /* we have to remove the path */
 };
-#define LISTENER_NONE                                                                              \
-	{                                                                                          \
-		.fd = -EBADF                                                                       \
-	}
 
 /*
  * Listens at the address, close-on-exec and non-blocking. For a path it makes the directory, and

@@ -30,7 +30,6 @@
 #include "util/memory-file.h"
 #include "util/text.h"
 
-#define FUSE_MAGIC     0x65735546
 #define MAX_FILE_BYTES (INT64_C(4) << 30)
 #define IN_ROOT	       (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
