@@ -434,17 +434,15 @@ def strict(directory):
         p = rig.start([rig.perfwalk(), "record", "--strict", "-e", "page-faults", "-o", rig.path("strict.folded"), "--",
                        "sh", "-c", f"read x; {script}"], cwd=directory, stdin=subprocess.PIPE,
                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        profiler = None
-        while not profiler:
-            time.sleep(0.05)
-            profiler = next((c for c in rig.children_of(p.pid)
-                             if rig.status_of(c).get("Name") == rig.ROLES["profiler"]), None)
-        time.sleep(0.3)
+
+        def child(name):
+            return next((c for c in rig.children_of(p.pid) if rig.comm_of(c) == name), None)
+        rig.wait_for("the command", lambda: child("sh"))  # it runs when all is sampled
+        profiler = rig.wait_for("the profiler", lambda: child(rig.ROLES["profiler"]))
         rig.kill(profiler, signal.SIGSTOP)
         p.stdin.write("go\n")
         p.stdin.flush()
-        while not os.path.exists(rig.path("faulted")):
-            time.sleep(0.05)
+        rig.wait_for("the end of its work", lambda: os.path.exists(rig.path("faulted")))
         os.remove(rig.path("faulted"))
         rig.kill(profiler, signal.SIGCONT)
         text, _ = p.communicate(timeout=120)

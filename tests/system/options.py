@@ -160,25 +160,26 @@ def stubborn_commands():
     """Commands that take their time over the end of the capture, or mean to ignore it."""
     out = rig.path("stubborn.folded")
 
-    def start(script, *args, command=(), **options):
+    def start(trap, script, *args, command=(), **options):
+        """A command that has set its trap when it says that it is up."""
         if os.path.exists(out):
             os.remove(out)
-        p = rig.start([*command, rig.perfwalk(), "record", *args, "-o", out, "--", "sh", "-c", f"echo up; {script}"],
+        p = rig.start([*command, rig.perfwalk(), "record", *args, "-o", out, "--", "sh", "-c", f"{trap}; echo up; {script}"],
                       **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options})
         if p.stdout:
             p.stdout.readline()
-            time.sleep(0.2)
         return p
 
     def written():
         rig.wait_for("the file", lambda: os.path.exists(out) and os.path.getsize(out))
 
-    p = start("trap 'echo told; exit 3' INT; while :; do sleep 0.05; done")
+    p = start("trap 'echo told; exit 3' INT", "while :; do sleep 0.05; done")
     rig.kill(p.pid, signal.SIGINT)
     text, _ = p.communicate(timeout=120)
     rig.check(p.returncode == 3 and "told" in text, f"an interrupt sent to perfwalk alone is passed on: {p.returncode}")
 
-    p = start("trap '' INT HUP TERM; while :; do :; done")
+    some_work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"  # to sample
+    p = start(f"trap '' INT HUP TERM; {some_work}", "while :; do :; done")
     rig.kill(p.pid, signal.SIGHUP)
     written()
     watch = rig.Stopwatch(p.pid)
@@ -187,12 +188,12 @@ def stubborn_commands():
     rig.check(p.returncode == 128 + 9 and seconds < 2 and rig.total(rig.read_folded(out)) > 0,
               f"a second one ends a command that ignores all of them: {p.returncode}, and the file is there")
 
-    p = start("trap '' INT; while :; do :; done")
+    p = start("trap '' INT", "while :; do :; done")
     rig.kill(p.pid, signal.SIGINT)
     _, err = p.communicate(timeout=120)
     rig.check(p.returncode == 128 + 15 and "still running" in err, f"one that ignores it ends at SIGTERM: {p.returncode}")
 
-    p = start("trap 'sleep 1; echo finished; exit' TERM; while :; do :; done", "-d", "500ms")
+    p = start("trap 'sleep 1; echo finished; exit' TERM", "while :; do :; done", "-d", "500ms")
     written()
     rig.kill(p.pid, signal.SIGCHLD)  # as when another child ends
     text, err = p.communicate(timeout=120)
@@ -200,13 +201,12 @@ def stubborn_commands():
               f"one that takes a second over its end is not killed: {p.returncode}")
 
     master, slave = pty.openpty()
-    p = start("n=0; trap 'n=$((n+1))' INT; while [ $n = 0 ]; do sleep 0.05; done; sleep 1; exit $n",
+    p = start("n=0; trap 'n=$((n+1))' INT", "while [ $n = 0 ]; do sleep 0.05; done; sleep 1; exit $n",
               command=("setsid", "-wc"), stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
     shown = b""
     while b"up" not in shown:
         shown += os.read(master, 4096)
-    time.sleep(0.3)
     os.write(master, b"\x03")
     rig.check(p.wait(rig.PATIENCE) == 1, f"the terminal's Ctrl-C reaches the command once: {p.returncode}")
     os.close(master)

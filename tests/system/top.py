@@ -275,7 +275,7 @@ def test_keys(t, columns, rows):
     t.wait_for(r"^/chain_\(one\|two\)\(_ .*[Uu]nmatched")
     rig.say("ok: a bad expression is told, and still to be mended")
     t.keys("Escape")
-    time.sleep(1)  # or both are one key
+    rig.wait_for("the first escape alone", lambda: not re.search("[Uu]nmatched", t.text()))  # or both are one key
     t.keys("Escape")
     t.wait_for("_start")
     t.keys(" ")
