@@ -49,7 +49,9 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 
 		(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)all[i]);
 		d = opendir(path);
-		while (d && n < max && (entry = readdir(d))) {
+		if (!d)
+			continue;
+		while (n < max && (entry = readdir(d))) {
 			pid_t tid = (pid_t)atoi(entry->d_name);
 
 			if (tid <= 0)
@@ -57,8 +59,7 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 			tasks[n++] = tid;
 			add_children(all[i], tid, all, &n_all, max);
 		}
-		if (d)
-			(void)closedir(d);
+		(void)closedir(d);
 	}
 	return n;
 }
