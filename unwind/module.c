@@ -601,3 +601,26 @@ void unwind_module_text(const struct unwind_module *m, uint64_t *ret_start, uint
 			*ret_limit = s->vaddr + s->memsz;
 	}
 }
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Distances wrap as addresses do, so that no segment can be so odd that they are wrong. */
+bool unwind_module_has_text(const struct unwind_module *m, uint64_t bias, uint64_t pc,
+			    uint64_t *start, uint64_t *end)
+{
+	uint64_t text, limit, offset, address = pc - bias, below, above;
+	bool inside;
+
+	unwind_module_text(m, &text, &limit, &offset);
+	if (text == limit)
+		return true;
+	inside = address - text < limit - text;
+	below = address - (inside ? text : limit);
+	above = (inside ? limit : text) - address;
+	*start = pc - least(below, pc - *start);
+	*end = pc + least(above, *end - pc);
+	return inside;
+}

@@ -71,7 +71,7 @@ void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_
 struct unwind_mapping {
 	uint64_t start, end;	      /* runtime addresses, [start, end) */
 	uint64_t bias;		      /* runtime address - ELF virtual address */
-	struct unwind_module *module; /* NULL: anonymous memory or the file cannot be read */
+	struct unwind_module *module; /* NULL: of anonymous memory, or of no use here */
 	uint32_t tag;		      /* the caller's own number, returned in the frames */
 	bool file_missing;	      /* a file is mapped here but could not be opened */
 };
@@ -197,6 +197,12 @@ const uint8_t *unwind_module_build_id(const struct unwind_module *m, size_t *ret
 /* ELF virtual address range of the executable PT_LOADs, and the file offset of the first. */
 void unwind_module_text(const struct unwind_module *m, uint64_t *ret_start, uint64_t *ret_limit,
 			uint64_t *ret_offset);
+/*
+ * Does pc lie in that range, or has the module none? *start and *end are those of a mapping that
+ * holds pc; they become those of the part of it, around pc, for which the answer is the same.
+ */
+bool unwind_module_has_text(const struct unwind_module *m, uint64_t bias, uint64_t pc,
+			    uint64_t *start, uint64_t *end);
 
 /*
  * Walks a stack. stack: the copy; its first byte was at address regs->r[UNWIND_REG_SP]; n_stack:

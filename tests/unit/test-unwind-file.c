@@ -91,6 +91,88 @@ static void test_bias(void)
 	unwinder_free(u);
 }
 
+/* Numbers near those of an honest file, or far from them; always the same. */
+static uint64_t odd_number(uint64_t *seed)
+{
+	static const uint64_t odd[] = {0,	   1,	      0xfff,	  0x1000,    0x202700,
+				       0xffffffff, INT64_MAX, UINT64_MAX, 1ULL << 63};
+
+	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return odd[*seed >> 33 & 7] + (*seed >> 40 & 1 ? 0 : *seed >> 41 & 0x3fff);
+}
+
+/* The model: where is it, by the headers? */
+static bool in_code(const Elf64_Phdr *ph, uint64_t address)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (!(ph[i].p_flags & PF_X) || ph[i].p_memsz == 0)
+			continue;
+		low = ph[i].p_vaddr < low ? ph[i].p_vaddr : low;
+		high = ph[i].p_vaddr + ph[i].p_memsz > high ? ph[i].p_vaddr + ph[i].p_memsz : high;
+	}
+	return high == 0 || (address >= low && address < high);
+}
+
+/* A mapping is divided where its code begins and ends, in all of its addresses. */
+static void check_division(const struct unwind_module *m, const Elf64_Phdr *ph, uint64_t *seed)
+{
+	const uint64_t first = 0x7f0000000000, last = first + 0x8000;
+	uint64_t bias = first - odd_number(seed), at = first, start, end;
+
+	while (at < last) {
+		bool inside;
+
+		start = first;
+		end = last;
+		inside = unwind_module_has_text(m, bias, at, &start, &end);
+		CHECK_INT(start, ==, at);
+		CHECK_INT(end, >, at);
+		CHECK_INT(end, <=, last);
+		for (uint64_t pc = at; pc < end; pc++)
+			CHECK(in_code(ph, pc - bias) == inside);
+		CHECK(end == last || in_code(ph, end - bias) != inside);
+		at = end;
+	}
+}
+
+/* Headers that lie about where their code is. */
+static void test_damaged_headers(void)
+{
+	struct unwinder *u = new_unwinder(NULL);
+	uint64_t seed = 1, n_read = 0, n_divided = 0;
+	uint8_t buf[4096];
+
+	for (int i = 0; i < 3000; i++) {
+		struct unwind_module *m = NULL;
+		Elf64_Phdr ph[3];
+		uint64_t start = 0, end = 0x8000;
+		size_t n;
+
+		for (int k = 0; k < 3; k++) {
+			uint64_t size = odd_number(&seed);
+
+			ph[k] = (Elf64_Phdr){.p_type = PT_LOAD,
+					     .p_flags = odd_number(&seed) & 2 ? PF_X : PF_R,
+					     .p_offset = odd_number(&seed),
+					     .p_vaddr = odd_number(&seed),
+					     .p_memsz = size};
+			ph[k].p_filesz = size & 1 ? size : size / 2;
+		}
+		n = make_headers(buf, ph, 3);
+		if (unwind_module_new_memory(&m, u, buf, n, "damaged") < 0)
+			continue;
+		check_division(m, ph, &seed);
+		n_divided += !unwind_module_has_text(m, 0, 0, &start, &end) || end < 0x8000;
+		n_read++;
+		unwind_module_free(m);
+	}
+	CHECK_INT(n_read, >, 300);
+	CHECK_INT(n_divided, >, 100);
+	unwinder_free(u);
+}
+
 static void test_build_id(void)
 {
 	static const uint8_t notes[] = {4,   0,	  0, 0, 4, 0, 0,   0,	1,   0, 0, 0, 'G',
@@ -544,6 +626,7 @@ static void test_reading_is_told(void)
 int main(void)
 {
 	RUN(test_bias);
+	RUN(test_damaged_headers);
 	RUN(test_build_id);
 	RUN(test_not_elf);
 	RUN(test_no_section_headers);
