@@ -111,19 +111,30 @@ static void add_item(struct attribution *a, enum message_type type, uint64_t id,
 
 /*
  * Until the file is open its frames are offsets in it, which are no addresses of its code: they are
- * of another module, which nobody can name.
+ * of another module, which nobody can name. So are frames that have no place in its code.
  */
-static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
+static uint32_t offsets_row(struct attribution *a, const struct host_file *file)
 {
-	struct profile_module m = {
-		.uid = (s->tried ? PROFILE_UID_FIRST_FILE : UNREAD_UID) + file->uid,
+	const struct profile_module m = {
+		.uid = UNREAD_UID + file->uid,
 		.kind = PROFILE_MODULE_FILE,
 		.process = PROFILE_NONE,
+		.path = attribution_put_clean(a, file->path),
 	};
 
-	if (s->window == a->window)
-		return s->row;
-	m.path = attribution_put_clean(a, file->path);
+	return profile_add_module(&a->profile, &m);
+}
+
+static uint32_t add_file_row(struct attribution *a, struct host_file *file, struct file_state *s)
+{
+	struct profile_module m = {
+		.uid = PROFILE_UID_FIRST_FILE + file->uid,
+		.kind = PROFILE_MODULE_FILE,
+		.process = PROFILE_NONE,
+		.path = attribution_put_clean(a, file->path),
+	};
+	uint32_t row;
+
 	if (s->module) {
 		size_t n;
 		const uint8_t *id = unwind_module_build_id(s->module, &n);
@@ -133,10 +144,18 @@ static uint32_t file_row(struct attribution *a, struct host_file *file, struct f
 			memcpy(m.build_id, id, m.n_build_id);
 		unwind_module_text(s->module, &m.memory_start, &m.memory_limit, &m.file_offset);
 	}
-	s->window = a->window;
-	s->row = profile_add_module(&a->profile, &m);
-	if (s->tried && s->row != PROFILE_NONE)
+	row = profile_add_module(&a->profile, &m);
+	if (row != PROFILE_NONE)
 		add_item(a, MESSAGE_MODULE, m.uid, 0);
+	return row;
+}
+
+static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
+{
+	if (s->window != a->window) {
+		s->row = s->tried ? add_file_row(a, file, s) : offsets_row(a, file);
+		s->window = a->window;
+	}
 	return s->row;
 }
 
@@ -226,35 +245,26 @@ static void find_jit_rows(struct attribution *a, uint64_t pc, struct unwind_mapp
 			    a->other_clock ? UINT64_MAX : a->time_ns, pc, mapping);
 }
 
-bool attribution_find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+static bool find_vdso(struct attribution *a, const struct host_mapping *m,
+		      struct unwind_mapping *ret)
 {
-	struct attribution *a = ctx;
-	struct host_mapping *m = host_mapping_find(a->host, a->process, pc, a->time_ns);
-	struct file_state *s;
+	ret->module = a->foreign_vdso ? NULL : a->vdso;
+	ret->tag = fixed_row(a, &a->vdso_row,
+			     a->foreign_vdso ? PROFILE_UID_FOREIGN_VDSO : PROFILE_UID_VDSO,
+			     PROFILE_MODULE_VDSO, "[vdso]");
+	if (!ret->module || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
+		ret->bias = m->start;
+	return true;
+}
 
-	if (!m)
-		return false;
-	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
-	switch (m->kind) {
-	case HOST_MAPPING_VDSO:
-		ret->module = a->foreign_vdso ? NULL : a->vdso;
-		ret->tag = fixed_row(a, &a->vdso_row,
-				     a->foreign_vdso ? PROFILE_UID_FOREIGN_VDSO : PROFILE_UID_VDSO,
-				     PROFILE_MODULE_VDSO, "[vdso]");
-		if (!ret->module || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
-			ret->bias = m->start;
-		return true;
-	case HOST_MAPPING_ANON:
-		ret->tag = jit_row(a, a->process);
-		find_jit_rows(a, pc, ret);
-		return true;
-	default:
-		break;
-	}
+/* What belongs to the mapping, as far as the file's headers tell the truth. */
+static struct file_state *find_file(struct attribution *a, struct host_mapping *m,
+				    struct unwind_mapping *ret)
+{
+	struct file_state *s = attribution_open_file(a, m);
 
-	s = attribution_open_file(a, m);
 	if (!s)
-		return false;
+		return NULL;
 	ret->module = s->module;
 	ret->tag = file_row(a, m->file, s);
 	if (m->bias_state == 0 && s->tried) {
@@ -266,19 +276,61 @@ bool attribution_find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret
 	/* Without program headers the file offset is the address that says most. */
 	ret->bias = m->bias_state == 1 ? m->bias : m->start - m->file_offset;
 	ret->file_missing = !s->module;
+	return s;
+}
+
+/*
+ * Headers may lie. Where they have no code for pc, its address would be a wrong one, and outside
+ * the range that the module's row promises.
+ */
+static bool find_code(struct attribution *a, struct host_mapping *m, uint64_t pc,
+		      struct unwind_mapping *ret)
+{
+	const struct file_state *s = find_file(a, m, ret);
+
+	if (!s)
+		return false;
+	if (!s->module || (m->bias_state == 1 &&
+			   unwind_module_has_text(s->module, m->bias, pc, &ret->start, &ret->end)))
+		return true;
+	ret->module = NULL;
+	ret->bias = m->start - m->file_offset;
+	ret->tag = offsets_row(a, m->file);
 	return true;
+}
+
+bool attribution_find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+{
+	struct attribution *a = ctx;
+	struct host_mapping *m = host_mapping_find(a->host, a->process, pc, a->time_ns);
+
+	if (!m)
+		return false;
+	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
+	switch (m->kind) {
+	case HOST_MAPPING_VDSO:
+		return find_vdso(a, m, ret);
+	case HOST_MAPPING_ANON:
+		ret->tag = jit_row(a, a->process);
+		find_jit_rows(a, pc, ret);
+		return true;
+	default:
+		return find_code(a, m, pc, ret);
+	}
 }
 
 bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,
 			  uint64_t *ret_bias)
 {
-	struct unwind_mapping m;
+	struct host_mapping *m =
+		a->process ? host_mapping_find(a->host, a->process, start, a->time_ns) : NULL;
+	struct unwind_mapping found;
 
-	if (!a->process || !attribution_find_mapping(a, start, &m) || m.tag == PROFILE_NONE ||
-	    a->profile.modules.items[m.tag].kind != PROFILE_MODULE_FILE)
+	if (!m || m->kind != HOST_MAPPING_FILE || !find_file(a, m, &found) ||
+	    found.tag == PROFILE_NONE)
 		return false;
-	*ret_row = m.tag;
-	*ret_bias = m.bias;
+	*ret_row = found.tag;
+	*ret_bias = found.bias;
 	return true;
 }
 
