@@ -22,5 +22,6 @@ tests_unit_test_context_SOURCES = tests/unit/test-context.c tests/unit/context-p
 tests_unit_test_context_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_opener_SOURCES = tests/unit/test-opener.c tests/unit/test.h
 tests_unit_test_opener_LDADD = libopener.a libprocess.a libutil.a
-tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/test.h
+tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/fuse-file.h \
+	tests/unit/test.h
 tests_unit_test_mounts_LDADD = libopener.a libprocess.a libutil.a

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a process with mounts of its own: many, and such as never answer. */
+#include "tests/unit/fuse-file.h"
 #include "tests/unit/test.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include <linux/fuse.h>
-
 #include "src/opener/helper.h"
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
@@ -25,7 +24,8 @@
 /* What a child with mounts of its own has, in memory that it shares with us. */
 struct shared {
 	struct message on_tmpfs, on_disk, on_fuse; /* files that it has mapped */
-	bool has_disk, is_silent;
+	bool has_disk;
+	struct fuse_file away;
 	pid_t server, file_server;
 	pid_t others[OPENER_MAX_STUCK]; /* processes with its mounts */
 	int order[2], done[2];		/* pipes: a letter of what to do, and that it is done */
@@ -81,7 +81,7 @@ static void mount_many(const char *tmpfs)
 }
 
 /* Answers the greeting, takes all that is asked, and says no more. */
-__attribute__((noreturn)) static void serve_silently(int fd)
+__attribute__((noreturn)) static void serve_silently(int fd, void *ctx)
 {
 	static char request[1 << 17];
 	const struct fuse_in_header *in = (const void *)request;
@@ -91,6 +91,7 @@ __attribute__((noreturn)) static void serve_silently(int fd)
 	} out = {.header = {.len = sizeof(out)},
 		 .init = {.major = 7, .minor = 23, .max_write = 4096}};
 
+	(void)ctx;
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	while (read(fd, request, sizeof(request)) > 0) {
 		out.header.unique = in->unique;
@@ -100,89 +101,9 @@ __attribute__((noreturn)) static void serve_silently(int fd)
 	_exit(0);
 }
 
-/* What it says of the root (node 1) and of its only file. */
-static struct fuse_attr attributes(uint64_t node)
-{
-	return (struct fuse_attr){.ino = node,
-				  .size = node == 1 ? 0 : FILE_BYTES,
-				  .mode = node == 1 ? S_IFDIR | 0755 : S_IFREG | 0755,
-				  .nlink = 1,
-				  .blksize = 4096};
-}
-
-/* Answers until it is told to be silent. */
-__attribute__((noreturn)) static void serve_file(int fd)
-{
-	static char request[1 << 17];
-	const struct fuse_in_header *in = (const void *)request;
-	struct {
-		struct fuse_out_header header;
-		union {
-			struct fuse_init_out init;
-			struct fuse_entry_out entry;
-			struct fuse_attr_out attr;
-			struct fuse_open_out open;
-		};
-	} out;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(fd, request, sizeof(request)) > 0) {
-		size_t n = 0;
-
-		if (__atomic_load_n(&shared->is_silent, __ATOMIC_SEQ_CST) ||
-		    in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
-			continue;
-		memset(&out, 0, sizeof(out));
-		out.header.unique = in->unique;
-		switch (in->opcode) {
-		case FUSE_INIT:
-			out.init =
-				(struct fuse_init_out){.major = 7, .minor = 23, .max_write = 4096};
-			n = sizeof(out.init);
-			break;
-		case FUSE_LOOKUP:
-			out.entry = (struct fuse_entry_out){
-				.nodeid = 2, .entry_valid = 60, .attr = attributes(2)};
-			n = sizeof(out.entry);
-			break;
-		case FUSE_GETATTR:
-			out.attr = (struct fuse_attr_out){.attr = attributes(in->nodeid)};
-			n = sizeof(out.attr);
-			break;
-		case FUSE_OPEN:
-			n = sizeof(out.open);
-			break;
-		default:
-			out.header.error = -ENOSYS;
-		}
-		out.header.len = (uint32_t)(sizeof(out.header) + n);
-		(void)!write(fd, &out, out.header.len);
-	}
-	_exit(0);
-}
-
-/* The server; 0: there is none. Both return from fork(), and share memory: who calls this writes
- * there. */
-static pid_t mount_fuse(const char *point, void (*serve)(int fd))
-{
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	char options[64];
-	pid_t server;
-
-	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-	if (fd < 0 || mkdir(point, 0700) < 0 ||
-	    mount("silent", point, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
-		return 0;
-	server = fork();
-	if (server == 0)
-		serve(fd);
-	(void)close(fd);
-	return server > 0 ? server : 0;
-}
-
 static bool mount_silent(const char *point)
 {
-	pid_t server = mount_fuse(point, serve_silently);
+	pid_t server = fuse_mount(point, serve_silently, NULL);
 
 	shared->server = server;
 	return server > 0;
@@ -191,10 +112,13 @@ static bool mount_silent(const char *point)
 /* A file that is mapped from where nothing is mounted any more, and whose server is silent. */
 static bool map_and_unmount(const char *point)
 {
-	pid_t server = mount_fuse(point, serve_file);
 	char path[600];
+	pid_t server;
 	int fd;
 
+	shared->away.fd = -EBADF;
+	shared->away.size = FILE_BYTES;
+	server = fuse_mount(point, fuse_serve_file, &shared->away);
 	shared->file_server = server;
 	if (!server)
 		return false;
@@ -203,7 +127,7 @@ static bool map_and_unmount(const char *point)
 	CHECK_INT(fd, >=, 0);
 	map_open_file(fd, path, &shared->on_fuse);
 	CHECK_INT(umount2(point, MNT_DETACH), ==, 0);
-	__atomic_store_n(&shared->is_silent, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&shared->away.is_silent, true, __ATOMIC_SEQ_CST);
 	return true;
 }
 
