@@ -50,6 +50,11 @@ check_PROGRAMS += tests/unit/test-tasks
 tests_unit_test_tasks_SOURCES = tests/unit/test-tasks.c tests/unit/test.h
 tests_unit_test_tasks_LDADD = libbroker.a libutil.a
 
+check_PROGRAMS += tests/unit/test-broker-allocators
+tests_unit_test_broker_allocators_SOURCES = tests/unit/test-broker-allocators.c \
+	tests/unit/fuse-file.h tests/unit/test.h
+tests_unit_test_broker_allocators_LDADD = libbroker.a libutil.a
+
 check_PROGRAMS += tests/unit/test-peers
 tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h
 tests_unit_test_peers_LDADD = $(tests_unit_test_supervisor_LDADD)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which files the broker takes for those of runtimes, also beside a program that lies where nobody
+ * answers. */
+#include "tests/unit/fuse-file.h"
+#include "tests/unit/test.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "src/broker/allocators.h"
+
+#define PATIENCE_TURNS 60000 /* of a millisecond */
+
+static int open_own(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	CHECK_INT(fd, >=, 0);
+	return fd;
+}
+
+static void test_names(void)
+{
+	char dir[] = "/tmp/perfwalk-allocators.XXXXXX", path[64];
+	int own = open_own(), fd;
+
+	CHECK(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/libjvm.so", dir);
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(allocator_of_file(fd, (uint32_t)getpid()), ==, ALLOCATOR_JAVA);
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(allocator_of_file(fd, (uint32_t)getpid()), ==, ALLOCATOR_JAVA);
+	CHECK_INT(allocator_of_file(own, (uint32_t)getpid()), ==, ALLOCATOR_GO);
+	(void)close(fd);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	CHECK_INT(allocator_of_file(fd, (uint32_t)getpid()), ==, ALLOCATOR_NONE);
+	(void)close(fd);
+	(void)close(own);
+	CHECK_INT(rmdir(dir), ==, 0);
+}
+
+/* This program again, from the file of the filesystem: it says that it runs, and stays. */
+static pid_t start_there(const char *point)
+{
+	char path[128], said;
+	int ends[2];
+	pid_t pid;
+
+	(void)snprintf(path, sizeof(path), "%s/file", point);
+	CHECK_INT(pipe(ends), ==, 0);
+	pid = fork();
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(ends[1], STDOUT_FILENO);
+		(void)execl(path, path, "stay", NULL);
+		_exit(127);
+	}
+	(void)close(ends[1]);
+	CHECK_INT(read(ends[0], &said, 1), ==, 1);
+	(void)close(ends[0]);
+	return pid;
+}
+
+/* Its exit status; -1: the filesystem was asked, or it does not end. */
+static int wait_while_silent(pid_t asker, const struct fuse_file *file)
+{
+	const struct timespec turn = {.tv_nsec = 1000000};
+	int status;
+
+	for (int i = 0; i < PATIENCE_TURNS; i++) {
+		if (waitpid(asker, &status, WNOHANG) == asker)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+		if (__atomic_load_n(&file->n_not_answered, __ATOMIC_SEQ_CST))
+			return -1;
+		(void)nanosleep(&turn, NULL);
+	}
+	return -1;
+}
+
+/* stat() of the program would wait for ever. */
+static void test_silent(void)
+{
+	char dir[] = "/tmp/perfwalk-allocators.XXXXXX", point[64];
+	struct fuse_file *file = mmap(NULL, sizeof(*file), PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t server, there, asker;
+	struct stat st;
+	int status;
+
+	CHECK(file != MAP_FAILED && mkdtemp(dir));
+	(void)snprintf(point, sizeof(point), "%s/mounted", dir);
+	file->fd = open_own();
+	CHECK_INT(fstat(file->fd, &st), ==, 0);
+	file->size = (uint64_t)st.st_size;
+	server = unshare(CLONE_NEWNS) == 0 &&
+				 mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0
+			 ? fuse_mount(point, fuse_serve_file, file)
+			 : 0;
+	if (server) {
+		there = start_there(point);
+		__atomic_store_n(&file->is_silent, true, __ATOMIC_SEQ_CST);
+		asker = fork();
+		CHECK_INT(asker, >=, 0);
+		if (asker == 0)
+			_exit((int)allocator_of_file(file->fd, (uint32_t)there));
+		status = wait_while_silent(asker, file);
+		(void)kill(server, SIGKILL);
+		(void)kill(there, SIGKILL);
+		(void)umount2(point, MNT_DETACH);
+	}
+	(void)rmdir(point);
+	(void)rmdir(dir);
+	if (!server)
+		SKIP("no filesystem can be mounted here");
+	CHECK_INT(status, ==, ALLOCATOR_NONE);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "stay") == 0) {
+		(void)!write(STDOUT_FILENO, "x", 1);
+		for (;;)
+			(void)pause();
+	}
+	RUN(test_names);
+	RUN(test_silent);
+	return 0;
+}
