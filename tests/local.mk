@@ -119,6 +119,8 @@ EXTRA_DIST += \
 	tests/workloads/calls.py \
 	tests/workloads/calls.php tests/workloads/calls-required.php \
 	tests/workloads/calls.rb tests/workloads/calls-loaded.rb \
+	tests/workloads/forks.php tests/workloads/forks.py tests/workloads/forks.rb \
+	tests/workloads/small.js \
 	tests/workloads/chain-stripped.expect \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
