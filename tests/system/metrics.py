@@ -501,7 +501,7 @@ def without_library(library, sink):
     daemon = rig.Daemon(CONFIG.format(rate=RATE, listen=f"127.0.0.1:{port}", endpoint=sink.endpoint), "bare", argv_prefix=hide)
     daemon.wait_up()
     rig.wait_for("the log to name libmicrohttpd", lambda: "install the libmicrohttpd package" in daemon.log(), 10)
-    time.sleep(1.5)
+    sink.wait_for(sink.count() + 2)
     said = [l for l in daemon.log().splitlines() if "libmicrohttpd" in l]
     rig.check(len(said) == 1 and f"127.0.0.1:{port}" in said[0] and not daemon.role("metrics")
               and all(daemon.roles().values()), f"without it: {said}")
