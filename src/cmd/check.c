@@ -25,6 +25,7 @@
 #include "src/broker/events.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/profile-types.h"
+#include "src/process/frame-ring.h"
 #include "src/process/sandbox.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -487,11 +488,28 @@ static int try_priority(void)
 	return sched_setscheduler(0, SCHED_OTHER, &none) < 0 ? -errno : 0;
 }
 
+/* Readers pass frames to the profiler through it. */
+static int try_frame_ring(void)
+{
+	_cleanup_(frame_ring_freep) struct frame_ring *ring = NULL;
+	int fd = frame_ring_new(&ring);
+
+	(void)close_fd(fd);
+	return fd < 0 ? fd : 0;
+}
+
 static void say_interpreters(const struct check *c)
 {
 	bool all = sample_has_capability(&c->circumstances, SAMPLE_CAP_SYS_PTRACE);
-	int r = try_priority();
+	int r = try_frame_ring();
 
+	if (r < 0) {
+		line(NOTE, "interpreters", "frames cannot be passed to the profiler: %s",
+		     strerror(-r));
+		fix("boot Linux 3.17 or later (memfd_create with seals)");
+		return;
+	}
+	r = try_priority();
 	if (r == 0)
 		line(all ? OK : NOTE, "interpreters", "the frames of %s are read at each sample",
 		     all ? "all processes" : "no other user's processes");

@@ -70,6 +70,9 @@ def main():
     p = subprocess.run([*lacking, rig.perfwalk(), "top", "--batch", "-n", "1", "-d", "1"], capture_output=True, text=True,
                        check=False, timeout=120)
     rig.check(p.returncode == 0 and "chain" in p.stdout, f"top --batch leaves with {p.returncode}{p.stderr[-300:]}")
+    p = subprocess.run([*lacking, rig.perfwalk(), "check"], capture_output=True, text=True, check=False, timeout=120)
+    said = re.search(r"^note +interpreters .*", p.stdout, re.M)
+    rig.check(said and "cannot be passed" in said[0], f"check: {said[0] if said else p.stdout}")
     rig.check(set(left_behind()) <= before, "nothing is left behind")
 
 
