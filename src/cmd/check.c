@@ -296,6 +296,9 @@ static void say_tracepoints(struct check *c)
 	static const char *const places[] = {"/sys/kernel/tracing/events",
 					     "/sys/kernel/debug/tracing/events"};
 
+	/* Nor any other event. */
+	if (c->host == -ENOSYS)
+		return;
 	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		if (access(places[i], R_OK) == 0) {
 			line(OK, "tracepoints", "in %s", places[i]);

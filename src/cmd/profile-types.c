@@ -110,14 +110,23 @@ static void find_allocations(struct profile_reached *t)
 	t->reach = e == 0 ? REACH_HOST : REACH_NONE;
 }
 
-/* Root lacks tracefs as a rule, others root. */
-static const char *find_mend(const struct profile_reached *t, const char *as_root)
+/* Root lacks tracefs as a rule, others root; neither helps where there are no perf events. */
+static const char *find_mend(const struct reachable *r, const struct profile_reached *t,
+			     const char *as_root)
 {
-	if (t->reach == REACH_HOST)
+	if (t->reach == REACH_HOST || r->host == -ENOSYS)
 		return NULL;
 	if (geteuid() != 0)
 		return as_root;
-	return has_tracefs() ? NULL : MOUNT;
+	return r->host < 0 || has_tracefs() ? NULL : MOUNT;
+}
+
+static void find_others(struct profile_reached *types, const struct reachable *r)
+{
+	find_off_cpu(&types[1], r);
+	find_locks(&types[2], r);
+	find_memory_growth(&types[3], r);
+	find_allocations(&types[4]);
 }
 
 void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N])
@@ -139,12 +148,13 @@ void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N])
 						  .options = types[i].options};
 	set_reach(&ret[0], &r);
 	(void)snprintf(r.error, sizeof(r.error), "as for CPU time");
-	find_off_cpu(&ret[1], &r);
-	find_locks(&ret[2], &r);
-	find_memory_growth(&ret[3], &r);
-	find_allocations(&ret[4]);
+	if (r.host != -ENOSYS)
+		find_others(ret, &r);
+	else
+		for (int i = 1; i < PROFILE_TYPES_N; i++)
+			set_reach(&ret[i], &r);
 	for (int i = 0; i < PROFILE_TYPES_N; i++)
-		ret[i].mend = find_mend(&ret[i], types[i].as_root);
+		ret[i].mend = find_mend(&r, &ret[i], types[i].as_root);
 }
 
 const char *profile_reach_text(enum profile_reach reach)

@@ -235,12 +235,17 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 			snprintf(buf, size,
 				 "this kernel has no perf events (" PARANOID " does not exist): a "
 				 "kernel with CONFIG_PERF_EVENTS is needed");
-		else
+		else if (c.seccomp > 0)
 			snprintf(buf, size,
 				 "perf_event_open is hidden by a seccomp filter (Seccomp: %d): "
 				 "allow it "
 				 "in the container's seccomp profile",
 				 c.seccomp);
+		else
+			snprintf(buf, size,
+				 "perf_event_open does not exist here, and no seccomp filter hides "
+				 "it: an emulator (qemu-user, gVisor) that has no perf events "
+				 "stands for the kernel; run perfwalk outside of it");
 		break;
 	case -EMFILE:
 	case -ENFILE:

@@ -2,6 +2,7 @@
 # Rooms: src/cmd src/sample src/process
 """`perfwalk check` says what a capture then finds: as root, as nobody, in containers."""
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -109,6 +110,19 @@ def not_mounted(program):
     rig.check(p.returncode == 125 and "mount -t proc proc /proc" in p.stderr, f"no /proc: {p.returncode}")
 
 
+def emulated(program):
+    """Without perf events, and without a filter that refuses them."""
+    qemu = shutil.which(f"qemu-{platform.machine()}")
+    if not qemu or rig.is_sanitized():
+        rig.leave_out("qemu-user: it is not here, or not for this program")
+        return
+    p = run(qemu, program, "check")
+    types_said = re.findall(r"^(?:ok|note|BAD) +(?:CPU time|off-CPU time|locks|memory growth|allocations) .*", p.stdout, re.M)
+    rig.check("no seccomp filter hides it" in verdict(p) and "Seccomp:" not in p.stdout, f"emulated: {verdict(p)}")
+    rig.check(len(types_said) == 5 and "tracefs" not in p.stdout, "no mount makes up for that"
+              + (f"\n{p.stdout}" if "tracefs" in p.stdout else ""))
+
+
 def types(program):
     """What `list types` says of each type, record then does: of the whole host, of a command, or not at all."""
     directory = rig.path("types")
@@ -156,6 +170,7 @@ def main():
     else:
         rig.check(p.returncode == 0, f"nobody: {verdict(p)}")
     causes(program)
+    emulated(program)
     types(program)
     p = run(program, "check", "now")
     rig.check(p.returncode == 2 and "no arguments" in p.stderr, f"an argument: {p.stderr.strip()}")
