@@ -5,6 +5,7 @@ got, /proc and `perfwalk ctl status`; health in good days and bad; profiles for 
 against the CPU time of a program; and clients that ask nonsense, are many, or do not read."""
 import gzip
 import http.client
+import math
 import os
 import re
 import shutil
@@ -237,7 +238,8 @@ def judge(path, seconds, cpu, pid):
     # Until the thread that reads the CPU time has seen the end.
     rig.wait_for("the end", lambda: cpu.points[-1][0] > begin + duration)
     expected, got = cpu.between(begin, begin + duration) * RATE, found.get(pid, 0)
-    rig.check(duration == seconds and abs(got - expected) <= 3 + expected * 0.25 and got > 10,
+    # Where others want the CPU, too, each sample falls on the program by chance.
+    rig.check(duration == seconds and abs(got - expected) <= 3 + 4 * math.sqrt(expected) and got > 0,
               f"{seconds} s: {got} samples of the program, its CPU time makes {expected:.1f}; {sum(found.values())} in all")
 
 
