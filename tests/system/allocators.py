@@ -128,18 +128,23 @@ def is_probed(pid, program):
         return f.read(1) == b"\xcc"
 
 
+def record(*args, **options):
+    """Before all others on a busy host, so that the rings do not fill up."""
+    return rig.Record(["nice", "-n", "-15", rig.perfwalk(), "record", *map(str, args)], **options)
+
+
 def check_go():
     program = build_go()
     for what, options in (("one process", lambda p: ["-p", p.process.pid]), ("the whole host", lambda p: ["-a"])):
         p, name = Program(program), rig.path("go.perf.txt")
-        summary = rig.record(*options(p), "--alloc", "-o", name, until=p.go)
+        summary = record(*options(p), "--alloc", "-o", name, until=p.go)
         rig.check(re.search(r"^  lost +0 ", str(summary.out), re.M), f"{what}: nothing was lost")
         compare_go(name, p.said, what)
         p.end()
     for rate, less in ((1, 400), (4096, 10), (RATE, 10), (0, 10)):
         what, name = f"a rate of {rate}", rig.path("rate.perf.txt")
         p = Program(program, f"rate={rate}", f"less={less}")
-        summary = rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
+        summary = record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
         rig.check(re.search(r"^  lost +0 ", str(summary.out), re.M), f"{what}: nothing was lost")
         compare_go(name, p.said, what, rate)
         p.end()
@@ -215,7 +220,7 @@ def build_java():
 def check_java():
     for java in javas():
         p, name = Vm(java), rig.path("java.perf.txt")
-        rig.record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
+        record("-p", p.process.pid, "--alloc", "-o", name, until=p.go)
         found = sums(name, r"allocate\w+")
         p.compare({method: v for method, (v, _) in found["alloc_space"].items()}, java)
         rig.check(not found["inuse_space"], f"{java}: nothing is said to be in use: {found['inuse_space']}")
@@ -264,6 +269,13 @@ def start_heap(program):
     return p, alloc_model.truth(text)
 
 
+def ask(d, command):
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, *rig.ctl_words(command)], capture_output=True, text=True, check=False)
+    if p.returncode != 0:
+        rig.fail(f"ctl {command}: {p.stderr}")
+    return dict(line.split(" ", 1) for line in p.stdout.splitlines() if " " in line)
+
+
 def is_refused(d):
     return "[alloc]" in d.log()
 
@@ -275,7 +287,8 @@ def check_daemon():
     program, vms = Program(go, "busy"), [Vm(java, "busy") for java in javas()]
     with Sink() as sink:
         d = rig.Daemon(CONFIG.format(sink.endpoint))
-        d.wait_up()
+        for pid in (d.pid, *d.wait_up().values()):
+            os.setpriority(os.PRIO_PROCESS, pid, -15)
         rig.wait_for("a probe in a program that runs", lambda: is_probed(program.process.pid, go) or is_refused(d), 60)
         if is_refused(d):
             rig.skip("this daemon may not set probes")
@@ -290,8 +303,10 @@ def check_daemon():
             return told(sink)["alloc_space"].get(of_go, {}).get("main.allocateLarge", 0)
         rig.wait_for("windows with all of it", lambda: go_told() >= own - 100, 60)
         rig.check(go_told() <= own + 100, f"the daemon tells {go_told()} bytes of main.allocateLarge, Go's own profile {own}")
-        rig.check(subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "flush"], check=False).returncode == 0, "flush")
-        rig.wait_for("the last window", lambda: all(v.process.pid in told(sink)["alloc_space"] for v in vms), 60)
+        ask(d, "flush")
+        # Each VM is in earlier windows, too: the last one is there when as many payloads have come as there were then.
+        last = int(ask(d, "status")["payloads"])
+        rig.wait_for("the last window", lambda: int(ask(d, "status")["export.sink.payloads_sent"]) >= last, 60)
         found = told(sink)
         in_c = {kind: found[kind].get(heap.pid, {}) for kind in KINDS}
         alloc_model.compare(in_c, truth, 1, "a program with the library", MEAN, ("alloc_space",), 1)
