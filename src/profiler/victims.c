@@ -18,7 +18,7 @@
 #define KILLED	"Killed process "
 #define BEHIND	") total-vm:"
 
-struct found {
+struct victim_search {
 	struct victim *items;
 	uint32_t n;
 	bool has_known;
@@ -46,7 +46,7 @@ static bool parse(const char *line, struct victim *ret)
 }
 
 /* Whatever was there up to the line that was known is old. */
-static void take_line(struct found *f, const char *known, const char *line)
+static void take_line(struct victim_search *f, const char *known, const char *line)
 {
 	struct victim v;
 
@@ -80,7 +80,7 @@ static int read_log(struct outside *o, char **ret)
 	return 0;
 }
 
-static int find(struct victims *v, struct outside *o, struct found *f)
+static int find(struct victims *v, struct outside *o, struct victim_search *f)
 {
 	_cleanup_free_ char *text = NULL;
 	char *rest, *line;
@@ -100,7 +100,7 @@ static int find(struct victims *v, struct outside *o, struct found *f)
 void victims_begin(struct victims *v, struct outside *o)
 {
 	struct victim items[VICTIMS_MAX];
-	struct found f = {.items = items};
+	struct victim_search f = {.items = items};
 
 	v->tried = true;
 	(void)find(v, o, &f);
@@ -110,7 +110,7 @@ int victims_read(struct victims *v, struct outside *o, uint64_t n_kills,
 		 struct victim ret[VICTIMS_MAX])
 {
 	uint64_t wanted = v->n_owed + n_kills;
-	struct found f = {.items = ret};
+	struct victim_search f = {.items = ret};
 	int r;
 
 	v->n_owed = 0;
