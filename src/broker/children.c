@@ -61,7 +61,7 @@ static void join(struct child *a, struct child *b)
 	struct message m = {.type = MESSAGE_PEER};
 	int pair[2];
 
-	if (!a->pid || !b->pid || fdmsg_pair(pair, 1) < 0)
+	if (fdmsg_pair(pair, 1) < 0)
 		return;
 	m.peer.peer = b->id.kind;
 	m.peer.index = b->id.index;
@@ -80,6 +80,9 @@ void children_join(struct children *c, struct child *new)
 	for (uint32_t i = 0; i < c->n; i++) {
 		struct child *other = &c->items[i];
 
+		/* Most are readers that are not there. */
+		if (!other->pid || !new->pid)
+			continue;
 		if (other->row->feeds & PEER_BIT(new->id.kind))
 			join(other, new);
 		if (new->row->feeds & PEER_BIT(other->id.kind))
