@@ -38,7 +38,7 @@ static uint32_t add_function(const struct function_rows *rows, struct profile *p
 		return PROFILE_NONE;
 	demangled = symbol_demangle(name, rows->demangling);
 	f.name = put_name(p, demangled ? demangled : name, name);
-	f.system_name = function_rows_clean(p, name);
+	f.system_name = demangled ? function_rows_clean(p, name) : f.name;
 	f.module_name = s->module_name ? function_rows_clean(p, s->module_name) : STRID_EMPTY;
 	f.language = strtab_put(&p->strings, s->language ? s->language : "");
 	return profile_add_function(p, &f);
