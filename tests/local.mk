@@ -85,7 +85,7 @@ EXTRA_DIST += \
 	tests/system/outage.py \
 	tests/system/perfdata.py \
 	tests/system/pprof_file.py \
-	tests/system/chained.py tests/system/php.py tests/system/ruby.py \
+	tests/system/chained.py tests/system/php.py tests/system/ruby.py tests/system/fork_servers.py \
 	tests/system/python.py \
 	tests/system/node.py \
 	tests/system/report.py \
