@@ -206,7 +206,7 @@ check-reproducible:
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-spans check-backends check-oracle check-trap check-unit
+.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-spans bench-offcpu check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
@@ -215,6 +215,12 @@ check-outage: perfwalk
 check-spans: perfwalk
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/spans.py
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
+
+# What off-CPU time costs a context switch, and what the daemon does instead under a limit: the figures of
+# docs/figures.md, which say something on a quiet host. OFFCPU_PAIRS=60 takes longer.
+bench-offcpu: perfwalk
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/bench/offcpu.py --pairs $${OFFCPU_PAIRS:-20}
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/bench/offcpu.py --limit $${OFFCPU_LIMIT:-1%}
 
 # All system tests, in which a system call that a filter refuses is named; TRAP_TESTS="NAME..." for some tests only.
 check-trap:

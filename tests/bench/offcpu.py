@@ -3,16 +3,21 @@
 """What off-CPU time costs a context switch, at 10,000, 50,000 and 300,000 of them a second of a CPU.
 
     python3 tests/bench/offcpu.py [--pairs 20] [--slice 0.5] [--more locks]     # as root, with tracefs
+    python3 tests/bench/offcpu.py --limit 1% [--seconds 10]                     # what the governor does instead
 
 Two processes wake each other by pipes on one CPU all the time, while the daemon is paused and resumed: a pair is a slice of
 time without its events and one with them, in any order. All times are CPU times from schedstat. Of each pair there is the
 ratio of what a switch takes the two processes, with and without; printed are the medians of all pairs, and between which
 values half of the pairs lie. perfwalk's own processes take what they take beyond a paused slice, for as many switches as the
 whole host makes meanwhile: so what else runs here is in neither. The share of a CPU is that of both at the wanted rate.
+
+With a limit, the same loads run for as long as it takes the daemon to settle, and for some seconds more: printed are the
+host's switches a second, the part of the time in which the daemon follows them, and its own CPU time.
 """
 import argparse
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -28,6 +33,8 @@ reporter_interval = 10s
 [off_cpu]
 enabled = yes
 {more}
+[limits]
+cpu = {limit}
 [filter]
 include_comm = switches
 [store]
@@ -89,6 +96,35 @@ def measure(d, program, work_ns, pairs, seconds):
     return ratios, extra, plain, own, rates
 
 
+def followed(d):
+    """Which part of the time switches are followed: 1, 2 for the half of it, 4 ..."""
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status", "--all"], check=True, stdout=subprocess.PIPE, text=True)
+    m = re.search(r"switches/(\d+)", p.stdout)
+    return int(m[1]) if m else 1
+
+
+def settle(d):
+    """Waits until the daemon has followed the same part for ten of its looks, which it takes each second."""
+    part, since = followed(d), time.monotonic()
+    while time.monotonic() - since < 10:
+        time.sleep(0.5)
+        now = followed(d)
+        part, since = now, since if now == part else time.monotonic()
+    return part
+
+
+def govern(d, program, wanted, work_ns, seconds):
+    p = rig.start([program, str(1 << 40), str(work_ns)], stdout=subprocess.DEVNULL)
+    part = settle(d)
+    own = [d.pid, *rig.children_of(d.pid)]
+    before = (cpu_ns(own), switches_of_host(), time.monotonic_ns())
+    time.sleep(seconds)
+    own_ns, host, wall = (b - a for a, b in zip(before, (cpu_ns(own), switches_of_host(), time.monotonic_ns())))
+    rig.end(p)
+    print(f"{wanted:6}/s wanted: {host / wall * 1e9:.0f}/s of the host, followed 1/{part} of the time; the daemon takes "
+          f"{100 * own_ns / wall:.2f}% of a CPU", flush=True)
+
+
 def middle(values):
     low, median, high = statistics.quantiles(values, n=4)
     return f"{median:.3g} ({low:.3g} to {high:.3g})"
@@ -99,13 +135,20 @@ def main():
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--slice", type=float, default=0.5)
     parser.add_argument("--more", action="append", default=[], help="another key of [off_cpu] to switch on: locks, wall")
+    parser.add_argument("--limit", help="[limits] cpu: what the daemon does to keep it")
+    parser.add_argument("--seconds", type=int, default=10, help="of each load, once the daemon has settled")
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
     program = rig.path("switches")
     subprocess.run(["gcc", "-O2", "-o", program, os.path.join(rig.TOP, "tests", "bench", "switches.c")], check=True)
-    d = rig.Daemon(CONFIG.format(more="\n".join(f"{x} = yes" for x in args.more), store=rig.path("store")))
+    d = rig.Daemon(CONFIG.format(more="\n".join(f"{x} = yes" for x in args.more), store=rig.path("store"),
+                                 limit=args.limit or "100%"))
     d.wait_up()
+    if args.limit:
+        for wanted, work_ns in LOADS:
+            govern(d, program, wanted, work_ns, args.seconds)
+        return
     print(f"off_cpu {' '.join(args.more)}: CPU time a switch, medians of {args.pairs} pairs; in brackets half of the pairs")
     for wanted, work_ns in LOADS:
         ratios, extra, plain, own, rates = measure(d, program, work_ns, args.pairs, args.slice)
