@@ -12,7 +12,8 @@ import rig
 
 APPARMOR = os.path.join(rig.TOP, "etc/apparmor/perfwalk")
 # Of the broker and of the start of a child, which have no filter of their own.
-NEEDED = {"perf_event_open", "open_by_handle_at", "process_vm_readv", "seccomp", "landlock_restrict_self", "setresuid", "capset", "execveat"}
+NEEDED = {"perf_event_open", "open_by_handle_at", "process_vm_readv", "seccomp", "landlock_restrict_self", "setresuid", "capset", "execveat",
+          "syslog"}
 HARMFUL = {"mount", "umount2", "move_mount", "pivot_root", "chroot", "setns", "ptrace", "bpf", "init_module", "finit_module", "delete_module",
            "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "settimeofday", "clock_settime", "sethostname", "iopl", "ioperm",
            "io_uring_setup", "userfaultfd", "keyctl", "process_vm_writev"}
