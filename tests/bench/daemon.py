@@ -160,14 +160,16 @@ def daemons(builds, warm_up, seconds):
             m.look()
     end = time.time_ns()
     time.sleep(2 * INTERVAL + 2)
+    # All of them before one ends: pages of libraries that it shares would become the others' own.
+    counts = [m.build.samples(begin, end) for m in meters]
+    rows_of = [m.rows(n, seconds) for m, n in zip(meters, counts)]
     totals = []
-    for m in meters:
-        n = m.build.samples(begin, end)
-        rows = m.rows(n, seconds)
+    for m, n, rows in zip(meters, counts, rows_of):
         totals.append([sum(column) for column in zip(*rows.values())])
         print(f"  {m.build.name}, {n} samples")
         for name, row in (*rows.items(), ("all", totals[-1])):
             print("    %-12s %6.2f us a sample  %6.1f wake-ups/s  %6d KiB private  %6d KiB PSS" % (name, *row))
+    for m, n in zip(meters, counts):
         m.build.stop()
         if not n:
             rig.fail(f"no samples of {m.build.program}")
