@@ -230,8 +230,9 @@ static void follow_hotplug(struct broker *b)
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
 	/* Without a profiler nobody reads the rings of a CPU that has gone: they are kept for the
-	 * next one. */
-	if (n <= 0 || !supervisor_running(b->supervisor, peer_only(PEER_PROFILER)))
+	 * next one, which cannot map them once they are closed. */
+	if (n <= 0 || !supervisor_running(b->supervisor, peer_only(PEER_PROFILER)) ||
+	    !supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->ready)
 		return;
 	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
 	for (uint32_t i = b->options.n_pids > 0 ? 0 : e->cpus.n; i-- > 0;) {
