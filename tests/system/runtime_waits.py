@@ -89,7 +89,8 @@ def check_python():
         missing = sum(max(truth[k][0] - told[k], 0) for k in PYTHON)
         rig.check(missing <= 0.02 * sure + unread, f"{event}: {missing:.0f} us are missing, {unread} were not read")
         rig.check(unread <= 0.1 * sure, f"{event}: {unread} us of {sure:.0f} were not read")
-        rig.check(sum(right.values()) >= 0.98 * sum(told.values()), f"{event}: the reasons are right: {right} of {told}")
+        # Who comes back from a call waits for the global lock, too, and longer on a busy host.
+        rig.check(sum(right.values()) >= 0.95 * sum(told.values()), f"{event}: the reasons are right: {right} of {told}")
 
 
 def main():
