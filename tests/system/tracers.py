@@ -37,7 +37,7 @@ def fetch():
 
 def samples_of(message, pid):
     """(thread, functions of ours, span, trace, attributes) of each sample."""
-    view = otlp.View(message)
+    view, found = otlp.View(message), []
     for rp in message.resource_profiles:
         if otlp.attributes(rp.resource, view.strings).get("process.pid") != pid:
             continue
@@ -46,9 +46,10 @@ def samples_of(message, pid):
             attributes = view.table_attributes(s.attribute_indices)
             names = [f.rpartition(".")[2] for f in view.frames(s.stack_index)]
             mine = [f for f in names if f.startswith("in_")]
-            for _ in s.timestamps_unix_nano:
-                yield (attributes["thread.id"], mine[-1] if mine else None, link.span_id.hex() if s.link_index else "",
-                       link.trace_id.hex() if s.link_index else "", attributes)
+            for t in s.timestamps_unix_nano:
+                found.append((t, (attributes["thread.id"], mine[-1] if mine else None, link.span_id.hex() if s.link_index else "",
+                                  link.trace_id.hex() if s.link_index else "", attributes)))
+    return [s for _, s in sorted(found, key=lambda x: x[0])]
 
 
 def check_python():
