@@ -91,7 +91,6 @@ void file_used(struct host *h, struct host_file *pub)
 {
 	struct file *f = file_of(pub);
 
-	pub->last_used_ns = h->time_ns;
 	f->last_window = h->window;
 	f->used = true;
 }

@@ -27,12 +27,11 @@ struct host_file_key {
  * namespaces. */
 struct host_file {
 	struct host_file_key key;
-	uint64_t uid; /* unique in the host's lifetime, never 0, below 2^44 */
-	char *path;   /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
-	int fd;	      /* -1: not tried, not available, or closed as least recently used */
-	bool tried;   /* we tried to open it */
-	void *user;   /* the caller's (its unwind module); host_limits.free_user frees it */
-	uint64_t last_used_ns;
+	uint64_t uid;	 /* unique in the host's lifetime, never 0, below 2^44 */
+	char *path;	 /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
+	int fd;		 /* -1: not tried, not available, or closed as least recently used */
+	bool tried;	 /* we tried to open it */
+	void *user;	 /* the caller's (its unwind module); host_limits.free_user frees it */
 	uint32_t n_refs; /* mappings that point here */
 };
 
