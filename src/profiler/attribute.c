@@ -12,8 +12,8 @@
 #include <linux/perf_event.h>
 
 #include "src/profiler/attribute-internal.h"
-#include "src/profiler/module-rows.h"
 #include "src/process/filter.h"
+#include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-runtimes.h"
 #include "src/profiler/second-source.h"
