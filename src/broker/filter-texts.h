@@ -6,8 +6,9 @@
 struct config;
 
 /*
- * Calls fn with the text of each rule. cgroups: with the rules that include control groups. CPUs
- * have no rules: others than those wanted have no events. 0, or what fn failed with.
+ * Calls fn with the text of each rule, borrowed for the call. cgroups: also with the rules that
+ * include control groups. CPUs have no rules, because the broker opens no events on unwanted CPUs.
+ * 0, or the first error of fn.
  */
 int filter_texts_each(const struct config *c, bool cgroups, int (*fn)(void *ctx, const char *text),
 		      void *ctx);
