@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How much of its quality perfwalk gives up to stay within a limit of CPU time: a number of steps,
- * decided from what each window of time has cost. Pure: what a window and a step are is the
- * caller's.
+ * How far perfwalk reduces its quality to stay within a limit of CPU time: a number of steps,
+ * decided from the cost of each window of time. Pure: the caller defines windows and steps.
  *
- * - One step down when the last windows together have cost more than the limit. Each counts as
- *   three times the limit at most, so that one that cost anything (a stall of the machine, the
- *   start of a large program) is not enough.
- * - One step up when they have cost less than 40% of it, for some windows in a row: a step of the
+ * - One step down when the last windows together cost more than the limit. Each counts as at most
+ *   three times the limit, so one expensive window (a stall of the machine, the start of a large
+ *   program) is not enough.
+ * - One step up after several windows in a row that cost less than 40% of the limit: a step of the
  *   rate doubles the cost.
- * - After a step its effect is awaited: all windows are new ones, and the first is not counted.
- * - A step up that has to be taken back soon doubles the number of calm windows that the next one
- *   needs, so that a steady load makes the quality change less and less often.
+ * - After a step it waits for the effect: it decides from new windows only, without the first.
+ * - If a step up must soon be taken back, the next one needs twice as many calm windows, so under a
+ *   steady load the quality changes less and less often.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,27 +20,32 @@
 #define GOVERNOR_FIRST_CALM 3
 #define GOVERNOR_MAX_CALM   1024
 
-/* All 0 at first. */
+/* Starts as zeros. */
 struct governor {
 	uint32_t step;
-	uint32_t costs[GOVERNOR_WINDOWS], n; /* the last ones; since the last step */
-	uint32_t calm, calm_doubled;	     /* windows in a row; how often that was not enough */
-	uint32_t since_up;		     /* windows since the last step up; 0: none yet */
+	uint32_t costs[GOVERNOR_WINDOWS]; /* of the last windows */
+	uint32_t n;			  /* windows since the last step */
+	uint32_t calm;			  /* calm windows in a row */
+	uint32_t calm_doubled;		  /* how often the number that is needed was doubled */
+	uint32_t since_up;		  /* windows since the last step up; 0: none yet */
 };
 
 /*
- * A window is over that cost so much; cost and limit in the same unit, limit at most UINT32_MAX / 3
- * and not 0. n_steps: how many there are now. Returns the step from now on, 0 .. n_steps.
+ * Call it at the end of each window, with its cost. cost and limit have the same unit; limit is 1
+ * .. UINT32_MAX / 3. n_steps: how many steps there are now. Returns the step from now on, 0 ..
+ * n_steps.
  */
 uint32_t governor_decide(struct governor *g, uint32_t cost, uint32_t limit, uint32_t n_steps);
 
 /*
- * What can be done half of the time, a quarter ... and whose cost is known at each look: it is
- * halved as often as it must be at once, and once less after some looks that allow it.
+ * For work that can be done half of the time, a quarter of it and so on, whose cost is known at
+ * each look: its time is halved at once as often as needed, and once less after HALVING_CALM looks
+ * in a row that allow it.
  */
 #define HALVING_CALM 10
 struct halving {
-	uint32_t times, calm; /* looks in a row that allow one less; both 0 at first */
+	uint32_t times; /* how often the time is halved */
+	uint32_t calm;	/* looks in a row that allow one less; both start as 0 */
 };
-/* cost: of all of the time. Returns the times from now on, max at most. */
+/* cost: of work all the time, in the unit of limit. Returns times from now on, at most max. */
 uint32_t halving_decide(struct halving *h, uint64_t cost, uint64_t limit, uint32_t max);

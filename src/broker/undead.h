@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Processes that were killed and wait for memory which does not answer: they end with that, and
- * others have their places meanwhile.
+ * Killed processes that cannot end because they wait for memory of a file system that does not
+ * answer. Other processes take their places meanwhile.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,7 +13,7 @@ struct undead {
 	pid_t pids[UNDEAD_MAX]; /* 0: none */
 };
 
-/* false: there are too many. */
+/* Starts to wait for a process. false: there are UNDEAD_MAX already. */
 bool undead_add(struct undead *u, pid_t pid);
-/* Forgets those that have ended. */
+/* Reaps and forgets those that have ended. */
 void undead_reap(struct undead *u);
