@@ -12,10 +12,11 @@ struct child;
 
 struct blame {
 	struct quarantine quarantine;
-	uint64_t file_timeout_ns; /* how long a child may be at one file */
+	uint64_t file_timeout_ns; /* the longest time a child may spend on one file */
 };
 
-/* A child's process has ended so, and its page still says what it was doing. */
+/* A child's process has ended with this status of waitpid(2). Call it while the child's status page
+ * still has what the process wrote. */
 void blame_death(struct blame *b, struct child *c, int wait_status);
-/* Kills a running child that has been at its present work for too long. */
+/* Kills a running child whose present work takes too long. now: CLOCK_MONOTONIC. */
 void blame_watch(const struct blame *b, struct child *c, uint64_t now);
