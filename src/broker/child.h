@@ -14,7 +14,7 @@
 #include "src/broker/peers.h"
 #include "util/clock.h"
 
-/* How often the supervisor looks at all of them: while one is at work, and else. */
+/* How often the supervisor looks at all children: while one works, and otherwise. */
 #define CHILD_WATCH_NS	    (250 * NSEC_PER_MSEC)
 #define CHILD_IDLE_WATCH_NS (500 * NSEC_PER_MSEC)
 
@@ -24,36 +24,40 @@ struct child {
 	char name[16];
 	pid_t pid; /* 0: not running */
 	int control, ask, status_fd;
-	struct status_page *status;	 /* of all its processes; NULL before the first */
-	uint64_t started_ns, backoff_ns; /* started_ns: or tried to */
-	uint64_t start_at_ns;		 /* 0: not waiting */
+	struct status_page *status; /* of all its processes; NULL before the first */
+	uint64_t started_ns;	    /* the last attempt to start it (CLOCK_MONOTONIC) */
+	uint64_t backoff_ns;	    /* the last delay */
+	uint64_t start_at_ns;	    /* the next attempt; 0: none is due */
 	uint64_t n_starts;
-	uint32_t patience; /* the time for one file is doubled so often */
+	uint32_t patience; /* how often the time for one file was doubled */
 	struct effort effort;
 	struct asker asker;
 	bool stopping, restart;
-	bool took_too_long; /* and was killed for that */
-	uint32_t n_undead;  /* so often it was there all the same when it was looked at */
-	bool unwanted;	    /* supervisor_kill(): who called it has said why */
-	bool deaf;	    /* it was killed because it does not read what it is sent */
+	bool took_too_long; /* it was killed because its work took too long */
+	uint32_t n_undead;  /* how many looks ago it was killed; it has not ended yet */
+	bool unwanted;	    /* it was killed by supervisor_kill(), whose caller has logged why */
+	bool deaf;	    /* it was killed because it did not read its messages */
 };
 
+/* row: borrowed for the child's life. */
 void child_init(struct child *c, const struct peer_row *row, uint32_t index);
-/* Kills its process and frees all but its sockets. */
+/* Kills its process and frees everything except its sockets. */
 void child_deinit(struct child *c);
 
-/* Starts a process of the program exe_fd, with new sockets. 0, or -errno, and nothing runs. */
+/* Starts a process of the program exe_fd (borrowed), with new sockets. 0; -errno: no process
+ * runs. */
 int child_start(struct child *c, int exe_fd);
-/* It runs, or died and will be started again. */
+/* Does it run, or will it be started again after it died? */
 bool child_is_there(const struct child *c);
-/* Sets when it is to be started again: each time later, as long as its processes die soon. Returns
- * the delay. */
+/* Sets the time of the next start, with a longer delay each time that a process dies soon after its
+ * start. Returns the delay in nanoseconds. */
 uint64_t child_start_later(struct child *c);
 /* message_send() on its control socket. -ENOTCONN: it does not run, or does not listen. */
 int child_send(struct child *c, const struct message *m, const int *fds, size_t n_fds);
-/* Kills a child that does not read what it is sent, as r (-EAGAIN) says. Returns r. */
+/* r: what a send returned. -EAGAIN means that the child does not read its messages: kills it.
+ * Returns r. */
 int child_sent(struct child *c, int r);
-/* Clears its page: what the last process wrote there is not the next one's. */
+/* Clears its page, so that the next process does not inherit what the last one wrote. */
 void child_clear_page(const struct child *c);
-/* "was killed by signal 9 (Killed)" */
+/* Writes how the process ended, such as "was killed by signal 9 (Killed)". */
 void child_describe_death(int wait_status, char *buf, size_t size);

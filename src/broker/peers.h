@@ -21,9 +21,9 @@ struct privileges;
 struct peer_row {
 	enum peer kind;
 	uint32_t max; /* how many there may be; with more than one their names have an index */
-	/* Kinds that it hands its results to: it has a socket to each of their children. */
+	/* Kinds that get its results: it has a socket to each of their children. */
 	uint32_t feeds;
-	/* Kinds that have to be gone before it is asked to finish: they hand something to it. */
+	/* Kinds that must have ended before it is asked to finish, because they hand it data. */
 	uint32_t stops_after;
 	/* The tree works without it and does not wait for it to finish: it holds nothing that
 	 * could be lost. */
@@ -35,19 +35,21 @@ struct peer_row {
 	 * child that reads hostile files and can be replaced without a loss, less for one that
 	 * holds samples no other has. */
 	int oom_score;
-	/* It hands files on, so it is told which files are set aside, and for whom. */
+	/* It hands files on, so the supervisor tells it which files are set aside, and for whom. */
 	bool hears_of_files;
-	/* What the frames of a file lack when it does not read that file: "names". */
+	/* What the frames of a file lack when it does not read that file, such as "names"; for the
+	 * log. NULL: it reads no files of strangers. */
 	const char *finds;
 	/* The requests it may make: no more than its work needs, since it may talk to a network
 	 * or a terminal, or read hostile files. Without any it has no ask socket. */
 	uint64_t may_ask;
-	/* How many are wanted now; at most max. NULL: max. */
+	/* How many to start with the tree, at most max. NULL: max. */
 	uint32_t (*count)(const void *ctx);
-	/* Changes the limits of all children, in ret, to its own. NULL: it has the same limits. */
+	/* ret has the limits of all children: changes those that differ for this kind. NULL: none
+	 * does. */
 	void (*limit)(const void *ctx, struct privileges *ret);
-	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
-	 * socket. 0 or -errno, which counts as its death. */
+	/* Sends a new child its set-up, up to MESSAGE_START, through its control socket. 0 or
+	 * -errno, which counts as its death. */
 	int (*set_up)(void *ctx, struct peer_id who, int control, int status_fd);
 };
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The tree: starts the children of a table of kinds (peers.h), joins neighbours by sockets, answers
- * what they ask for, restarts what dies with back-off, and remembers the files that killed
- * somebody.
+ * their requests, restarts those that die with growing delays, and sets aside the files that killed
+ * them.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,35 +24,36 @@ struct supervisor;
 struct supervisor_callbacks {
 	/* A message from a child on its control socket. */
 	void (*message)(void *ctx, struct peer_id who, const struct message *m);
-	/* A child has died, for whatever reason: its status page is there for this call, and empty
-	 * from then on. NULL: nobody wants to know. */
+	/* A child has died, for whatever reason. Its status page is valid during this call, and
+	 * empty afterwards. NULL: not called. */
 	void (*died)(void *ctx, struct peer_id who);
-	/* Answers a request of a type that the opener knows nothing of; NULL: there is none. 0, or
-	 * -errno, and the child is told. */
+	/* Answers a request of a type that the opener does not know; NULL: there are none. 0, or
+	 * -errno, which is the child's answer. */
 	int (*answer)(void *ctx, struct peer_id who, const struct message *ask,
 		      struct message *ret);
 	/* Finds a debug file that this host lacks; NULL: there is no other place. A descriptor,
-	 * or -errno, which the child is told. */
+	 * which the callee hands over, or -errno, which is the child's answer. */
 	int (*debug_file)(void *ctx, const struct message *ask);
-	/* Whether a process's memory may be read: it is not set aside. NULL: always. */
+	/* May the process's memory be read, that is, is it not set aside? NULL: always. */
 	bool (*may_read)(void *ctx, uint32_t pid);
-	/* A child left after supervisor_stop() (clean) or will not be started again (not clean,
-	 * unless nobody waits for it). */
+	/* A child ended after supervisor_stop() (clean), or will not be started again (not clean,
+	 * unless its row is optional). */
 	void (*gone)(void *ctx, struct peer_id who, bool clean);
-	/* The children were looked at, as happens two to four times a second. NULL: the same. */
+	/* The supervisor has looked at the children, two to four times a second. NULL: not
+	 * called. */
 	void (*watched)(void *ctx);
-	/* All kinds that supervisor_leave() named are gone. NULL: it is not called. */
+	/* All kinds that supervisor_leave() named are gone. NULL: not called. */
 	void (*left)(void *ctx, uint32_t kinds);
-	/* A recording is read in the place of the host: files that it names may be asked for by
+	/* A recording is read instead of the host: children may ask for files that it names, by
 	 * their paths. */
 	bool recording;
-	/* A child that dies ends what is done here: there is nothing to be set aside, and the
-	 * caller says what it meant. */
+	/* The tree does one job, and ends when a child dies: no file is set aside, and the caller
+	 * reports what the death meant. */
 	bool once;
-	enum sandbox_mode opener_seccomp; /* of who opens files for the children */
-	const char *strikes_path; /* where files that are set aside are kept over a restart; NULL:
-				     nowhere. Borrowed. */
-	uint64_t set_aside_ns;	  /* how long a file is the first time; 0: an hour */
+	enum sandbox_mode opener_seccomp; /* of the process that opens files for the children */
+	/* The file that keeps which files are set aside, over a restart; NULL: none. Borrowed. */
+	const char *strikes_path;
+	uint64_t set_aside_ns; /* how long a file is set aside the first time; 0: an hour */
 	void *ctx;
 };
 
@@ -60,69 +61,76 @@ struct supervisor_callbacks {
 #define SUPERVISOR_MAX_CHILDREN 272
 
 /*
- * rows: n kinds, borrowed; the ctx of their functions is that of the callbacks. file_timeout_ns:
- * how long a child may be at one file before it is killed and the file set aside.
+ * rows: n_rows kinds, borrowed; their functions get the ctx of the callbacks, which are copied.
+ * file_timeout_ns: how long a child may spend on one file before it is killed and the file is set
+ * aside. 0 or -errno (logged). No child runs yet.
  */
 int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer_row *rows,
 		   size_t n_rows, const struct supervisor_callbacks *callbacks,
 		   uint64_t file_timeout_ns);
-/* From now on, for all. */
+/* Changes it from now on, for all children. */
 void supervisor_set_file_timeout(struct supervisor *s, uint64_t file_timeout_ns);
-/* Kills what still runs. */
+/* Kills the children that still run. Returns NULL. */
 struct supervisor *supervisor_free(struct supervisor *s);
 DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
-/* 0; -EINVAL: there is none such in the table; -errno. */
+/* Starts a child. 0; -EINVAL: the table has no such child; another -errno. */
 int supervisor_start(struct supervisor *s, struct peer_id who);
-/* Starts, in the order of the table, what is wanted of these kinds (PEER_BIT) and does not run. 0,
- * or the first error. */
+/* Starts, in the order of the table, the wanted children of these kinds (PEER_BIT) that do not run.
+ * 0, or the first error. */
 int supervisor_start_kinds(struct supervisor *s, uint32_t kinds);
 /*
- * Asks all children of these kinds to finish, each when its turn has come (peer_row.stops_after);
- * one that dies meanwhile is started again until then. gone() follows for each, and left() for all.
- * A second call adds to the kinds of the first.
+ * Asks all children of these kinds to finish, each in its turn (peer_row.stops_after). One that
+ * dies before its turn is started again. gone() follows for each, and left() for all. A second call
+ * adds its kinds to those of the first.
  */
 void supervisor_leave(struct supervisor *s, uint32_t kinds);
-/* The same without asking, for all there are; left() may be called from within. */
+/* Kills all children instead of asking them; it may call left(). */
 void supervisor_kill_all(struct supervisor *s);
-/* Asks a child to finish and leave; gone() follows. */
+/* Asks a child to finish and exit; gone() follows. */
 void supervisor_stop(struct supervisor *s, struct peer_id who);
-/* The same without asking. */
+/* Kills a child instead of asking it; gone() follows. */
 void supervisor_kill(struct supervisor *s, struct peer_id who);
-/* Ends a child at once and starts it afresh: its neighbours keep what it has not settled. */
+/* Kills a child and starts it again: its neighbours keep what it has not settled. */
 void supervisor_restart(struct supervisor *s, struct peer_id who);
-/* So many of its kind are wanted now; something is amiss while it does not run. */
+/* Should the child run, so that something is wrong while it does not? An optional one counts only
+ * while it runs. */
 bool supervisor_wanted(const struct supervisor *s, struct peer_id who);
-/* It was asked to finish, and has not yet. */
+/* Was it asked to finish, and does it still run? */
 bool supervisor_stopping(const struct supervisor *s, struct peer_id who);
 bool supervisor_running(const struct supervisor *s, struct peer_id who);
-/* It runs, or died and will be started again. */
+/* Does it run, or will it be started again after it died? */
 bool supervisor_is_there(const struct supervisor *s, struct peer_id who);
 
-/* After SIGCHLD: reaps children of the tree, and no others. */
+/* Call it after SIGCHLD: reaps the children of the tree, and no others. */
 void supervisor_reap(struct supervisor *s);
-/* Sends one message to a running child. */
+/* Sends one message to a running child; fds stay the caller's. 0; -ENOTCONN: it does not run;
+ * another -errno. */
 int supervisor_send(struct supervisor *s, struct peer_id who, const struct message *m,
 		    const int *fds, size_t n_fds);
-/* The same, unless that would have to wait for the child: -EAGAIN. For what one child can make us
- * send to another. */
+/* Sends one message without waiting for the child: -EAGAIN if it does not read. For messages that
+ * one child can make the broker send to another. */
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m);
-/* All that there may be, one call each: *at is 0 for the first. In the order of the table. */
+/* Iterates over all children of the table, in its order, whether they run or not. *at is 0 for the
+ * first. false: there are no more. */
 bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret);
-/* "profiler", or of a kind of which there may be several "reader/3". */
+/* "profiler"; for a kind with several children "reader/3". Borrowed for the supervisor's life. */
 const char *supervisor_name(const struct supervisor *s, struct peer_id who);
 /* How often a child was started. */
 uint64_t supervisor_starts(const struct supervisor *s, struct peer_id who);
-/* Files that some child does not read for now. */
+/* How many files some child must not read for now. */
 uint32_t supervisor_n_set_aside(const struct supervisor *s);
+/* These files. Borrowed. */
 const struct strikes *supervisor_strikes(const struct supervisor *s);
-/* All of them are read again at once, as if nothing had happened. Returns how many. */
+/* Lets the children read all of them again, and forgets their strikes. Returns how many they
+ * were. */
 uint32_t supervisor_forget_strikes(struct supervisor *s);
-/* Who opens files for the children. Borrowed. */
+/* The process that opens files for the children. Borrowed. */
 struct opener_helper *supervisor_opener(const struct supervisor *s);
 /* The process id of a running child; 0 without one. */
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who);
 /* The control socket of a running child, borrowed; negative without one. */
 int supervisor_control(const struct supervisor *s, struct peer_id who);
-/* What a child says of itself; all 0 while it does not run. Never NULL. Advisory. */
+/* The child's status page, borrowed; all 0 while it does not run. Never NULL. The child writes it,
+ * so its values are advisory. */
 const struct status_page *supervisor_status(const struct supervisor *s, struct peer_id who);
