@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The broker at work, for the daemon and for captures: it opens the events, starts and sets up the
- * children, follows CPU hotplug, and stops one child after the other so that nothing under way is
+ * children, follows CPU hotplug, and stops one child after the other so that no data under way is
  * lost.
  */
 #include <stdbool.h>
@@ -22,40 +22,42 @@ struct broker;
 
 #define BROKER_MAX_OUTPUTS PROTOCOL_MAX_OUTPUTS
 
-/* What is sampled, and how often. Zero but for the rate is the daemon's way. */
+/* An event, and how often it is sampled. All zero except rate_hz is what the daemon uses. */
 struct broker_event {
 	struct sample_event event;
-	/* Off-CPU time takes two: blocks, and behind all others switches. */
+	/* Off-CPU time takes two events: blocks, and, as the last of all, switches. */
 	enum sample_use use;
 	struct sample_switch_fields switch_fields;
 	uint64_t period; /* events between samples; 0: rate_hz */
-	/* Samples a second of each CPU, with a period; of blocks, a quarter of one. 0: any. */
+	/* The most samples a second on each CPU, with a period; for blocks a quarter of these. 0:
+	 * no limit. */
 	uint32_t budget;
 	uint32_t rate_hz;
-	/* 0: the config's. */
+	/* Of each sample, and of each CPU's ring. 0: what the config says. */
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;
-	bool wall;			/* of blocks: all time of threads is wanted */
-	uint64_t grown_after_ns;	/* of picked blocks: see struct sample_options */
-	bool only_user, only_kernel;	/* also where the options do not say so of all */
-	char filter[SAMPLE_MAX_FILTER]; /* of a tracepoint; "": none */
+	bool wall;			/* for blocks: also all other time of threads */
+	uint64_t grown_after_ns;	/* for picked blocks: see struct sample_options */
+	bool only_user, only_kernel;	/* for this event, whatever the options say */
+	char filter[SAMPLE_MAX_FILTER]; /* for a tracepoint; "": none */
 };
 
 struct broker_options {
-	const struct config *config;	   /* borrowed; of broker_reload() from then on */
+	const struct config *config;	   /* borrowed, until broker_reload() brings another */
 	bool capture;			   /* record; else the daemon with an exporter */
-	const struct setup_screen *screen; /* top: what the screen is told; else NULL. Borrowed */
+	const struct setup_screen *screen; /* top: the screen's set-up; else NULL. Borrowed */
 	uint64_t interval_ns;		   /* of the windows */
 	struct broker_event events[SAMPLE_MAX_EVENTS];
 	uint32_t n_events;
-	/* How and where; zero is the daemon's way. The [filter] of the config holds besides. */
+	/* What to sample, and where. Zero is what the daemon uses. The config's [filter] applies,
+	 * too. */
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
-	const pid_t *pids; /* n; none: the whole host */
+	const pid_t *pids; /* n_pids, borrowed; none: the whole host */
 	size_t n_pids;
-	bool threads; /* pids are threads */
-	bool enable_on_exec;
-	uint64_t stop_deadline_ns; /* after broker_stop(): then what is left is killed; 0: none */
+	bool threads;	     /* pids are threads */
+	bool enable_on_exec; /* the kernel enables the events when the task executes a program */
+	uint64_t stop_deadline_ns; /* so long after broker_stop() the rest is killed; 0: never */
 	/* Capture only */
 	const char *title;
 	struct broker_output {
@@ -68,77 +70,83 @@ struct broker_options {
 	int summary_fd; /* -1: none */
 	bool color;
 	uint32_t terminal_width;
-	/* With capture: a perf.data file instead of the live host, opened for reading; NULL: none.
-	 * The capture ends with the file. */
-	const char *input_path, *input_event; /* event: NULL: the first */
+	/* With capture: a perf.data file to read instead of the live host; NULL: none. The capture
+	 * ends with the file. */
+	const char *input_path, *input_event; /* event NULL: the first */
 	int input_fd;
-	/* What is made of it, if not a capture's outputs (report); NULL. */
+	/* What to show of it (report) instead of a capture's outputs; NULL: the outputs. */
 	const struct setup_symbolizer *view;
 	const char *view_symbol, *view_comm, *view_container, *view_service;
-	/* Called when the events count (with enable_on_exec: when they may), of a capture perhaps
-	 * only after broker_enable(); NULL. */
+	/* Called when the events begin to count (with enable_on_exec: when they may). In a capture
+	 * that may be some time after broker_enable(). NULL: not called. */
 	void (*begun)(void *ctx);
-	/* Called once, when all children are gone: 0, or -errno of what went wrong. */
+	/* Called once, after the last child has ended. result: 0, or -errno. */
 	void (*done)(void *ctx, int result);
 	void *ctx;
 };
 
-/* For the set-up of a symbolizer. */
+/* The config's style as the symbolizer's set-up has it. */
 enum symbol_demangling broker_demangling(enum config_demangle style);
 
-/* Errors are logged, with cause and remedy. 0, -EPERM/-EACCES: not permitted; -ENOENT/-ENOSYS...:
- * not supported here; -ESRCH: no such process; other -errno. */
+/* Opens the events, disabled, and starts the children. The options are copied; what they point to
+ * is borrowed for the broker's life. Errors are logged, with cause and remedy. 0; -EPERM, -EACCES:
+ * not permitted; -ENOENT, -ENOSYS and the like: not supported here; -ESRCH: no such process;
+ * another -errno. */
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options);
+/* Kills the children that still run. Returns NULL. */
 struct broker *broker_free(struct broker *b);
 DEFINE_CLEANUP(struct broker *, broker_free)
 
-/* Lets the events count (with enable_on_exec: the kernel does): of a capture once it knows the
- * interpreters that run already. */
+/* Lets the events count (with enable_on_exec the kernel does). A capture first looks for the
+ * interpreters that already run. 0 or -errno. */
 int broker_enable(struct broker *b);
-/* Finishes what is under way, then done(). */
+/* Stops sampling, lets the children finish their work, and calls done(). */
 void broker_stop(struct broker *b);
-/* Stops at once: the second Ctrl-C. */
+/* Kills the children at once, as the second Ctrl-C does, and calls done(). */
 void broker_kill(struct broker *b);
-/* After SIGCHLD. */
+/* Call it after SIGCHLD. */
 void broker_reap(struct broker *b);
-/* Takes a new, valid config: destinations at once, sampling by a new set of n events, which are
- * copied. 0; -EBUSY: it is still at the one before. */
+/* Takes a new, valid config (borrowed) and a new set of n events (copied). Destinations change at
+ * once; sampling changes when the readers of the old events are replaced. 0; -EBUSY: the previous
+ * reload is not finished. */
 int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
 		  uint32_t n);
 
-/* Lets the events stand still, or go on; the outputs say for how long. 0 or -errno. */
+/* Stops or resumes the events; the outputs say how long they stood still. 0 or -errno. */
 int broker_pause(struct broker *b, bool pause);
 bool broker_is_paused(const struct broker *b);
-/* Ends the window now. 0, or -errno when there is no profiler to do it. */
+/* Ends the window now. 0, or -errno: there is no profiler to do it. */
 int broker_flush(struct broker *b);
-/* The window that broker_flush() ended has been handed over, down to the exporter. */
+/* Has the window that broker_flush() ended been handed over, down to the exporter? */
 bool broker_flushed(const struct broker *b);
-/* Lines "name value": what status of perfwalk ctl shows of the tree. */
+/* Prints lines "name value", which perfwalk ctl status shows. */
 void broker_print_status(const struct broker *b, FILE *out);
-/* A line for each file that is set aside; and reads them all again: returns how many. */
+/* Prints a line for each file that is set aside. */
 void broker_print_set_aside(const struct broker *b, FILE *out);
+/* Lets the children read all of these files again. Returns how many they are. */
 uint32_t broker_clear_set_aside(struct broker *b);
 
-/* One line for the service manager. */
+/* Writes one line for the service manager, cut to size. */
 void broker_describe(const struct broker *b, char *buf, size_t size);
 
-/* Progress, from the children's status pages: samples taken, and those lost in the rings or dropped
- * behind them. */
+/* Progress, from the children's status pages: the samples taken, and those lost in the rings or
+ * dropped after them. */
 void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *ret_lost);
-/* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
+/* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new profiler has not yet. */
 uint64_t broker_drained_ns(const struct broker *b);
-/* After done(): which outputs are whole, bit i for the i-th; none of a damaged input. */
+/* After done(): the outputs that are complete, bit i for the i-th; 0 if the input was damaged. */
 uint32_t broker_written_outputs(const struct broker *b);
-/* Why the i-th is not: -errno; 0: it was not begun. */
+/* Why the i-th output is not complete: -errno; 0: it was not begun. */
 int broker_output_error(const struct broker *b, uint32_t i);
+/* What the kernel grants to the first event. Borrowed. */
 const struct sample_features *broker_features(const struct broker *b);
-/* Whom the children run as; -1 each: as the broker does. The group is -1, too, where the config's
- * user does not exist and another stands in. */
+/* The user and group of the children; -1 each: those of the broker. The group is also -1 if the
+ * config's user does not exist and another user takes its place. */
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t broker_n_cpus(const struct broker *b);
-/* What all processes of the tree cost: CPU time since their starts, resident memory. */
+/* The cost of all processes of the tree: CPU time since their starts, and resident memory. */
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);
-/* Tells the screen of top, if it runs and listens. */
+/* Sends m to the screen of top, if it runs and reads its messages. */
 void broker_tell_screen(struct broker *b, const struct message *m);
-/* Every target of a capture by pid is gone. */
+/* Have all processes or threads ended that the capture was asked for by pid? */
 bool broker_targets_gone(const struct broker *b);
