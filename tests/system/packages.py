@@ -277,13 +277,25 @@ def mirror_of(suite):
     return [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0], [], "sid"
 
 
+def kept_root(suite):
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(cache, "perfwalk-tests", f"root-{suite}")
+
+
 def debootstrap(suite):
-    """Its files, with systemd and rpm."""
+    """Its files, with systemd and rpm. They stay for later runs: nothing is written there."""
+    root, new = kept_root(suite), f"{kept_root(suite)}.{os.getpid()}"
+    if os.path.exists(root):
+        return
     rig.need_programs("debootstrap", "apt-get")
     mirror, options, script = mirror_of(suite)
-    root = rig.path(suite)
-    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", *options, suite, root, mirror, f"/usr/share/debootstrap/scripts/{script}")
-    return root
+    try:
+        run("unshare", "-m", "debootstrap", "--variant=minbase", "--include=systemd,rpm", *options, suite, new,
+            mirror, f"/usr/share/debootstrap/scripts/{script}")
+        shutil.rmtree(new + "/var/cache/apt/archives", ignore_errors=True)
+        os.rename(new, root)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def check_lint(families, packages):
@@ -354,7 +366,10 @@ def main():
         check_same_bytes(families)
         check_signature()
     for base in suites or ["/"]:
-        root = base if base.startswith("/") else debootstrap(base)
+        root = base
+        if not base.startswith("/"):
+            debootstrap(base)
+            root = kept_root(base)
         for family in families:
             on_machine(family, packages, root, f"{base} {family.name}" if suites else family.name)
 
