@@ -7,9 +7,9 @@
  *
  * Sockets of a child:
  *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
- *	ask	(fd 4)	child -> broker: one request, one answer (same seq); only children that ask
- *	peers		readers -> profiler -> symbolizer -> exporter, screen and metrics; the
- *			broker sends them in MESSAGE_PEER
+ *	ask	(fd 4)	child -> broker: one request, one answer (same seq); only children that may
+ *	peers		readers -> profiler -> symbolizer -> exporter, screen and metrics; each
+ *			comes in a MESSAGE_PEER
  *
  * Both sides are the same binary on one machine: native layout. But a peer may be compromised:
  * receivers check every field they use.
@@ -32,8 +32,7 @@
 #define PROTOCOL_STATISTICS_MAX 9216
 
 enum message_type {
-	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload
-	 */
+	/* broker -> child, in order: set-up, texts, then START; a reload may repeat the set-up */
 	MESSAGE_SETUP,	   /* one struct of the role (setup.h) as a blob; fd: status page */
 	MESSAGE_TEXT,	   /* one string of the set-up */
 	MESSAGE_FILE,	   /* a descriptor of the set-up: an output file, kallsyms */
@@ -49,22 +48,25 @@ enum message_type {
 	MESSAGE_LOAD,	     /* the cost of all processes, for the screen */
 	MESSAGE_RESIZE,	     /* the terminal has another size */
 	MESSAGE_FETCH,	     /* download a debug file */
-	MESSAGE_STOOD_STILL, /* the ends of blocks were not seen for a while */
+	MESSAGE_STOOD_STILL, /* the event for ends of allocated blocks stood still for a while */
 	MESSAGE_CLIENT,	     /* to a reader: a process to read; fds: its memory and maps */
-	MESSAGE_LOOK,	     /* at a process, before its first sample; pid 0: the last of them, and
-				the answer when that is done */
-	MESSAGE_PLACE,	     /* to the symbolizer: where the profiler that has exited was */
-	MESSAGE_LOST,	     /* to the symbolizer: samples lost with the payloads they were in */
-	MESSAGE_STOP,	     /* finish the current work and exit */
+	/* to the profiler: look for an interpreter in a process before its first sample; pid 0:
+	 * that was the last one. The profiler sends the last one back when it has looked at all. */
+	MESSAGE_LOOK,
+	MESSAGE_PLACE, /* to the symbolizer: the place of the profiler that has exited */
+	MESSAGE_LOST,  /* to the symbolizer: samples lost with their payloads */
+	MESSAGE_STOP,  /* finish the current work and exit */
 	/* child -> broker */
-	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
-			       the new events, is the size in force */
+	/* the profiler wants stack copies of another size; the answer, which follows the new
+	 * events, is the size in force */
+	MESSAGE_STACK_SIZE,
 	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
-	MESSAGE_FETCHED, /* from the fetcher, passed on to the symbolizer */
-	MESSAGE_INTERPRETER, /* the profiler has seen one in a process */
-	MESSAGE_CLIENT_GONE, /* that has it no more; passed on to the readers */
-	MESSAGE_THREAD,	     /* a reader asks for the number of a thread in its own pid namespace;
-				and the answer */
+	MESSAGE_FETCHED, /* from the fetcher; passed on to the symbolizer */
+	MESSAGE_INTERPRETER, /* the profiler has seen an interpreter in a process */
+	MESSAGE_CLIENT_GONE, /* the process no longer has it; passed on to the readers */
+	/* a reader asks for the number of a thread in its own pid namespace; the answer has the
+	 * same type */
+	MESSAGE_THREAD,
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -76,24 +78,24 @@ enum message_type {
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_MEMORY,   /* of a process that has a runtime's library mapped */
 	MESSAGE_ASK_RESIDENT, /* how much of a process is in memory; fd: its statm */
-	MESSAGE_ASK_KILLS,    /* for want of memory; fd: vmstat, or what the log says of them */
-	MESSAGE_ASK_CONTEXT,  /* what a process says of itself; fd: a struct context_file, and it */
+	MESSAGE_ASK_KILLS,    /* for want of memory; fd: vmstat, or lines of the kernel's log */
+	MESSAGE_ASK_CONTEXT,  /* what a process publishes; fd: a file with a struct context_file */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
-	MESSAGE_ASK_COPY,	   /* sample a copy of the allocation library, mapped there, too */
-	MESSAGE_ASK_ALLOCATOR, /* sample a runtime's own allocator, mapped there, at these places */
-	MESSAGE_ASK_TABLE,     /* of the allocation library in a process; fd: LIBRARY_TABLE_BYTES */
-	MESSAGE_ASK_BLOCKED,   /* the stack of a thread; fd: a struct blocked_thread, and it */
+	MESSAGE_ASK_COPY,	   /* also sample a copy of the allocation library, mapped there */
+	MESSAGE_ASK_ALLOCATOR,	   /* also sample a runtime's own allocator, mapped there */
+	MESSAGE_ASK_TABLE,	   /* of the allocation library in a process; fd: the table */
+	MESSAGE_ASK_BLOCKED,	/* the stack of a thread; fd: a file with a struct blocked_thread */
 	MESSAGE_ASK_STATISTICS, /* of the whole tree */
 	MESSAGE_ASK_FLUSH,	/* end the window now */
-	MESSAGE_ANSWER,		/* error; fd if the request was for one */
+	MESSAGE_ANSWER,		/* error; fd if the request was for a file */
 	MESSAGE_ANSWER_TEXT,	/* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
 	/* reader -> profiler */
-	MESSAGE_FRAMES, /* fd: the ring with all that it says (frame-ring.h) */
+	MESSAGE_FRAMES, /* fd: the ring with the reader's records (frame-ring.h) */
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
@@ -102,12 +104,11 @@ enum message_type {
 	MESSAGE_WINDOW,	  /* fd: a closed window */
 	/* symbolizer -> profiler */
 	MESSAGE_WINDOW_DONE,
-	MESSAGE_MODULE_GONE, /* the module's descriptor was closed; send it again when it is needed
-			      */
+	MESSAGE_MODULE_GONE, /* the module's descriptor was closed: send it again when needed */
 	/* symbolizer -> screen */
 	MESSAGE_TABLE, /* fd: the table of a window for a live view (src/screen/wire.h) */
 	/* symbolizer -> exporter and back; to metrics only one way, with consecutive ids */
-	MESSAGE_PAYLOAD, /* fds: a finished request, and what the store alone keeps beside it */
+	MESSAGE_PAYLOAD, /* fds: a finished request, and the part that only the store keeps */
 	MESSAGE_PAYLOAD_DONE,
 	MESSAGE_N_TYPES
 };
@@ -120,10 +121,10 @@ enum text_kind {
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
 	TEXT_FILTER,	    /* a rule, see filter-rule.h */
-	TEXT_ALLOW,	    /* globs of keys of resource attributes, "": all */
-	TEXT_DENY,	    /* the same of those that are left out */
+	TEXT_ALLOW,	    /* globs of keys of resource attributes to keep; "": all */
+	TEXT_DENY,	    /* globs of keys to leave out */
 	TEXT_REDUCED,	    /* the reduced quality, from statistics_reduced() */
-	TEXT_RESOURCE,	    /* keys and values in turn */
+	TEXT_RESOURCE,	    /* a key, and in the next text its value */
 	TEXT_OUTPUT_FORMAT, /* name of the format of the next output, instead of its suffix */
 	TEXT_OUTPUT,	    /* path of an output file, with its descriptor */
 	TEXT_KALLSYMS,	    /* with its descriptor */
@@ -151,7 +152,7 @@ enum text_kind {
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_DEBUGINFOD,   /* URL of a server */
 	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
-	TEXT_VARIABLE,	   /* NAME=VALUE of the environment, for whom uses the network */
+	TEXT_VARIABLE,	   /* NAME=VALUE of the environment, for children with the network */
 	TEXT_LEDGER,	   /* of the rings, with its descriptor (src/sample/ledger.h) */
 	TEXT_N_KINDS
 };
@@ -190,9 +191,9 @@ static inline struct peer_id peer_only(enum peer kind)
 	return (struct peer_id){kind, 0};
 }
 
-/* What a client's threads say of themselves, and where. */
+/* What a client's threads publish, and where. */
 struct client_threads {
-	/* Their contexts, as struct thread_variable. */
+	/* Where their contexts are, as in struct thread_variable. */
 	uint64_t context_module;
 	int64_t context_offset;
 	uint64_t context_musl_thread;
@@ -243,15 +244,14 @@ struct message {
 			uint32_t bytes;
 		} stack_size;
 		struct {
-			uint64_t cpu_ns,
-				/* sums over all processes; CPU time since their starts */
-				rss_bytes;
+			/* sums over all processes: CPU time since their starts, and memory */
+			uint64_t cpu_ns, rss_bytes;
 		} load;
 		struct {
 			int32_t code;	  /* 0 or -errno */
 			uint32_t written; /* complete outputs: bit i is the i-th */
-			int32_t output_errors[PROTOCOL_MAX_OUTPUTS]; /* -errno of others; 0: not
-								     * begun */
+			/* -errno of the others; 0: not begun */
+			int32_t output_errors[PROTOCOL_MAX_OUTPUTS];
 		} result;
 		struct mapped_file_name {
 			uint32_t pid, alternate_pid; /* alternate 0: none */
@@ -261,21 +261,22 @@ struct message {
 		} ask_file;
 		struct {
 			struct mapped_file_name file;
-			uint64_t picked[2], ended; /* offsets in it; ended 0: none */
+			uint64_t picked[2], ended; /* offsets in the file; ended 0: none */
 			uint64_t fetched;	   /* as in struct uprobe_site */
 			uint32_t n_picked, reserved;
 		} ask_allocator;
 		struct {
 			uint32_t pid;  /* maps, perf map, memory ...; cgroup: a tid */
-			uint32_t copy; /* maps: what it says now, a file; kills: the log */
+			uint32_t copy; /* maps: 1: a copy of them; kills: 1: lines of the log */
 		} ask_pid;
 		struct {
 			uint32_t pid;	  /* in our pid namespace; thread: its tid */
-			uint32_t own_pid; /* in its own; client and thread only; 0: not known */
+			uint32_t own_pid; /* in its own; client and thread only; 0: unknown */
 			uint64_t image;	  /* the first byte of the interpreter's file; 0: none */
-			uint32_t major, minor; /* of that file's filesystem, which answers */
+			/* of the file's filesystem, which does not block */
+			uint32_t major, minor;
 			struct client_threads threads;
-			uint64_t robust_list; /* of a thread; 0: not known */
+			uint64_t robust_list; /* of a thread; 0: unknown */
 		} client;		      /* also interpreter, client gone, thread, look */
 		struct {
 			uint64_t id;
@@ -291,10 +292,10 @@ struct message {
 			char path[PROTOCOL_PATH_MAX]; /* for opener_debug_file() */
 		} ask_debug_file;
 		struct {
-			int32_t error; /* fetched: -errno when it is not there, or not yet */
-			uint32_t n;    /* fetched: 0: ask again, for everything there is (error 0:
-					  there is a fetcher now) or for what was being fetched (it
-					  died) */
+			int32_t error; /* fetched: -errno: no server has it, or not yet */
+			/* length of build_id. fetched: 0: ask again, for every file (error 0: a
+			 * fetcher has started) or for the files under way (the fetcher died) */
+			uint32_t n;
 			uint8_t build_id[64];
 		} fetch;
 		struct {
@@ -310,7 +311,7 @@ struct message {
 		} ask_recorded_file;
 		struct {
 			uint32_t pid, tid;
-			uint64_t sp, ip;	    /* where it stands */
+			uint64_t sp, ip;	    /* where it stood; 0, 0: unknown */
 			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
 		} ask_blocked;
 		struct {
@@ -318,15 +319,14 @@ struct message {
 			uint32_t pid, reserved;
 		} ask_table;
 		struct {
-			uint64_t start_time_ns; /* of the process, since boot; 0: not known */
-			uint64_t published_ns;	/* of the context that is known; 0: none is */
+			uint64_t start_time_ns; /* of the process, since boot; 0: unknown */
+			uint64_t published_ns;	/* of the last context read; 0: none */
 			uint32_t pid;
-			uint32_t environment; /* 1: wanted, too */
+			uint32_t environment; /* 1: with variables of its environment */
 		} ask_context;
 		struct {
-			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
-					 * process
-					 */
+			/* 0 or -errno; -EUCLEAN: the file is set aside for this process */
+			int32_t error;
 		} answer;
 		struct {
 			int32_t error;
@@ -351,8 +351,8 @@ struct message {
 		} answer_process;
 		struct {
 			uint64_t uid;
-			uint32_t pid,
-				reserved; /* a process that had it mapped; 0: a recorded one */
+			/* a process that had it mapped; 0: one in a recording */
+			uint32_t pid, reserved;
 			char path[PROTOCOL_PATH_MAX];
 		} module;
 		struct {
@@ -362,7 +362,7 @@ struct message {
 		struct {
 			uint64_t id;
 			uint64_t n_samples; /* payload */
-			uint64_t made_ns;   /* payload: its time on CLOCK_MONOTONIC */
+			uint64_t made_ns;   /* payload: when it was made (CLOCK_MONOTONIC) */
 			uint64_t order;	    /* payload: see payloads_push() */
 		} item;			    /* window done, module gone, payload, payload done */
 		struct {
@@ -379,37 +379,37 @@ struct message {
 	};
 };
 
-/* The addresses of the blocks that the allocation library tracks, 0 where there is none. */
+/* The allocation library's table: addresses of the blocks that it tracks; 0: a free place. */
 #define LIBRARY_TABLE_BYTES (1 << 20)
 
-/* What a process says of itself: the beginning of a file, with variables of its environment, each
- * with its 0, and the payload of its process context behind it. */
+/* What a process publishes of itself: the head of a file, which variables of its environment
+ * follow, each with its 0, and then the payload of its process context. */
 #define CONTEXT_MAX_ENVIRONMENT 16384
 #define CONTEXT_MAX_PAYLOAD	65536
 struct context_file {
-	uint64_t published_ns; /* the context's stamp */
-	int32_t error;	       /* there is no payload: -ENOENT: no context; -EALREADY; others */
+	uint64_t published_ns; /* the context's time stamp */
+	int32_t error;	       /* why there is no payload: -ENOENT: no context; -EALREADY; others */
 	uint32_t n_environment, n_payload;
 	uint32_t reserved;
 };
 
-/* Of a thread that was blocked: the beginning of a file, with n_bytes of its stack behind it. */
+/* A blocked thread: the head of a file, which n_bytes of its stack follow. */
 #define BLOCKED_MAX_BYTES 65536
 struct blocked_thread {
 	int64_t call; /* the system call that it is in; -1: none */
 	uint64_t args[6];
 	uint64_t sp, ip;
-	char wchan[64]; /* the kernel's function, as /proc/PID/wchan has it; "": not known */
+	char wchan[64]; /* the kernel's function, from /proc/PID/wchan; "": unknown */
 	uint64_t n_bytes;
 };
 
-/* The wire size of a type. */
+/* The size of a message of that type, in bytes; 0: no such type. */
 size_t message_size(uint32_t type);
 
-/* Sends m (of its type's size). fds are the caller's. 0, -EAGAIN on a full non-blocking socket,
- * -errno. */
+/* Sends m (of its type's size). fds are the caller's. 0; -EAGAIN: a non-blocking socket is full;
+ * another -errno. */
 int message_send(int sock, const struct message *m, const int *fds, size_t n_fds);
-/* The same, but never waits: -EAGAIN if the peer does not read. */
+/* Does the same without waiting on any socket: -EAGAIN if the peer does not read. */
 int message_try_send(int sock, const struct message *m, const int *fds, size_t n_fds);
 
 /*
