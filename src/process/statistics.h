@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The state of all processes at one moment: counts since the start of the daemon, including
- * children that have died, and current values. The broker fills it in and prints it for perfwalk
+ * The state of all processes at one moment: counts since the start of the daemon, including those
+ * of children that have died, and current values. The broker fills it in and prints it for perfwalk
  * ctl; the metrics process prints it as Prometheus text.
  */
 #include <stdbool.h>
@@ -22,13 +22,14 @@ struct ask;
 enum reduction {
 	REDUCED_LINES,
 	REDUCED_INLINES,
-	REDUCED_NAMES,	 /* names of rare functions */
-	REDUCED_STACKS,	 /* small stack copies */
-	REDUCED_HALF,	 /* half of the samples; each further one halves them again */
-	REDUCED_QUARTER, /* are left */
+	REDUCED_NAMES,	/* names of rare functions */
+	REDUCED_STACKS, /* small stack copies */
+	REDUCED_HALF,	/* half of the samples are left; the next two halve them again */
+	REDUCED_QUARTER,
 	REDUCED_EIGHTH,
 	REDUCED_N,
-	/* Switches are followed half of the time; each halves again. Not in that order. */
+	/* Switches are followed half of the time; each further bit halves that. These are set at
+	 * any step. */
 	REDUCED_SWITCHES = REDUCED_N,
 	REDUCED_SWITCHES_LAST = REDUCED_SWITCHES + REDUCED_MAX_HALVINGS - 1
 };
@@ -45,9 +46,9 @@ struct statistics {
 	struct status_destination destinations[STATUS_MAX_DESTINATIONS];
 	uint64_t store_files, store_bytes;
 	uint64_t start_unix_ns; /* of the broker */
-	/* since the profiler last read all rings; UINT64_MAX: not yet */
+	/* how long ago the profiler last read all rings; UINT64_MAX: not yet */
 	uint64_t drained_before_ns;
-	uint64_t drain_gap_ns, drain_cpu_ns; /* of the profiler, as in its status page */
+	uint64_t drain_gap_ns, drain_cpu_ns; /* as in the profiler's status page */
 	struct statistics_process {
 		char name[16]; /* "broker", "profiler"; "reader/3" for a kind with several */
 		uint64_t cpu_ns, rss_bytes;
@@ -60,17 +61,14 @@ struct statistics {
 	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
-	/* Processes that are read now; since the start: those that may not be read, those that kept
-	 * a reader waiting, and those for which there was no room. */
+	/* Processes that the readers read now; and since the start those that they may not read,
+	 * those that kept a reader waiting, and those for which there was no room. */
 	uint32_t n_interpreters, n_not_allowed, n_kept_waiting, n_too_many;
 	uint32_t stack_bytes; /* copied with each sample; 0: none is */
-	/*
-	 * CPU time as a part of all CPUs, in millionths: in the last window, and the configured
-	 * limit.
-	 */
+	/* CPU time in millionths of all CPUs: in the last window, and the configured limit. */
 	uint32_t cpu_used_ppm, cpu_limit_ppm;
 	uint32_t reduced;      /* by enum reduction */
-	bool paused, flushing; /* a flushed window is still on its way */
+	bool paused, flushing; /* flushing: a flushed window is still on its way */
 	uint32_t n_events;
 	char events[STATUS_MAX_EVENTS][64]; /* names of the events in status_counts.events */
 };
@@ -79,5 +77,5 @@ _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a mes
 
 /* Was a process of that kind (enum peer) ever started? */
 bool statistics_has(const struct statistics *s, uint32_t kind);
-/* Asks the broker, from a child that may: 0 or -errno. */
+/* For a child that may ask: gets the statistics from the broker. 0 or -errno. */
 int statistics_ask(struct ask *ask, struct statistics *ret);

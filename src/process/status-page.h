@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The status page of a child: a memfd that the child writes and the broker reads. Every value is
- * advisory: the broker prints counts and blames files from it, nothing else.
+ * The status page of a child: a memfd that the child writes and the broker reads. Its values are
+ * advisory, since a child may be compromised: the broker only prints counts and blames files.
  */
 #include <stdint.h>
 
@@ -41,13 +41,14 @@ const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
  * counts of all children, dead ones included, can be added up.
  */
 struct status_counts {
-	uint64_t samples, filtered; /* profiler, from a file: samples of rings are in the ledger */
-	uint64_t windows;	    /* profiler, closed */
-	/* symbolizer, of settled windows: those named, payloads made of them */
+	/* profiler: of a file only; the ledger counts the samples of rings */
+	uint64_t samples, filtered;
+	uint64_t windows; /* profiler: closed windows */
+	/* symbolizer: settled windows that it named, and their payloads */
 	uint64_t windows_named, payloads, payload_bytes;
-	/* By enum profile_counter; symbolizer: of settled windows. */
+	/* symbolizer: of settled windows, by enum profile_counter */
 	uint64_t counters[STATUS_MAX_COUNTERS];
-	struct status_event { /* by index; symbolizer, except samples, which are in the ledger */
+	struct status_event { /* symbolizer, by index; but the ledger counts samples */
 		uint64_t samples, lost, throttled;
 		uint64_t stood_still_ms; /* broker: time without budget, over all CPUs */
 	} events[STATUS_MAX_EVENTS];
@@ -56,12 +57,12 @@ struct status_counts {
 	} debuginfod;
 	struct status_reader {	      /* readers, all together */
 		uint64_t reads;	      /* samples of interpreters */
-		uint64_t late;	      /* of these, too late or not at all */
-		uint64_t unproven;    /* of these, what was there was no chain of frames */
+		uint64_t late;	      /* of these, read too late or not at all */
+		uint64_t unproven;    /* of these, the bytes formed no chain of frames */
 		uint64_t refused;     /* read, but the profiler had no room */
-		uint64_t passed_over; /* samples that came while it was at another */
+		uint64_t passed_over; /* samples that came while it read another one */
 	} reader;
-	uint64_t store_samples_lost; /* exporter, this and the rest */
+	uint64_t store_samples_lost; /* exporter: this and the rest */
 	struct status_export {
 		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
 		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */
@@ -83,14 +84,13 @@ struct status_page {
 	struct sample_place places[2];
 	uint64_t turn;
 	uint64_t lost; /* symbolizer: of MESSAGE_LOST, counted with settled windows */
-	/*
-	 * The payloads that a process holds, in samples (src/broker/custody.h). Symbolizer: those
-	 * of settled windows that the exporter has not settled; of these, not sent to the one of
-	 * that start. Exporter: in memory, of symbolizers that are gone; the start of the last of
-	 * these that it has read to the end.
-	 */
+	/* The samples in payloads that a process holds (src/broker/custody.h). */
 	struct status_custody {
+		/* Symbolizer: samples of settled windows that the exporter has not settled, and
+		 * those of them that were not sent to the exporter of that start. */
 		uint64_t unsettled, unsent, exporter;
+		/* Exporter: samples in memory from symbolizers that are gone, and the start of the
+		 * last of these that it has read to the end. */
 		uint64_t orphans, symbolizer;
 	} custody;
 	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
@@ -100,13 +100,13 @@ struct status_page {
 		uint64_t since_ns; /* CLOCK_MONOTONIC when down last changed; 0: no attempt yet */
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t store_files, store_bytes;
-	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
-	/* The most between two such moments: of time, and of its own CPU time. */
+	uint64_t drained_ns; /* when the profiler last read all rings (CLOCK_MONOTONIC) */
+	/* The longest time between two such moments, and the most of its own CPU time. */
 	uint64_t drain_gap_ns, drain_cpu_ns;
-	uint64_t job;	  /* grows with each piece of work with a time limit; odd: during it */
-	uint32_t reading; /* 1: reading bytes of file right now */
-	uint32_t ready;	  /* the child has started */
-	uint32_t process; /* whose memory it reads right now; 0: none's */
+	uint64_t job;	  /* grows with each job (role.h); odd: during one */
+	uint32_t reading; /* 1: it reads file now */
+	uint32_t ready;	  /* 1: it has started */
+	uint32_t process; /* it reads the memory of this process now; 0: of none */
 	uint32_t reserved;
 	struct status_sandbox {
 		uint8_t seccomp;    /* enum sandbox_mode */
@@ -120,6 +120,7 @@ struct status_page {
 		char path[104];
 	} file;
 };
-int status_page_new(
-	struct status_page **ret); /* memfd, mapped read-only; the descriptor or -errno */
-int status_page_map(int fd, struct status_page **ret); /* by the child, read-write; 0 or -errno */
+/* For the broker: makes a page and maps it read-only. Returns its descriptor, or -errno. */
+int status_page_new(struct status_page **ret);
+/* For the child: maps the page of fd (borrowed) for writing. 0 or -errno. */
+int status_page_map(int fd, struct status_page **ret);
