@@ -2,14 +2,13 @@
 #pragma once
 /*
  * Credentials in the environment. The kernel puts a process's variables at the end of its stack,
- * and a sample of a process copies its stack: what a variable says would be in the samples of
- * ourselves, and so with the profiler.
+ * and a sample copies the stack: our own samples would show the variables to the profiler.
  */
 #include <stdbool.h>
 
-/* Whether a variable, NAME=VALUE, may hold credentials: of destinations, servers or proxies. */
+/* May a variable, NAME=VALUE, hold credentials of a destination, a server or a proxy? */
 bool credentials_in_variable(const char *variable);
-/* The same of a proxy's alone, which libcurl reads. */
+/* May it hold credentials of a proxy, which libcurl reads? */
 bool credentials_of_proxy(const char *variable);
 /*
  * Moves such variables to the heap, where getenv() finds them, and clears them on the stack. Call

@@ -8,8 +8,8 @@
 struct privileges {
 	uint32_t uid, gid; /* (uint32_t)-1: keep the user (perfwalk was not started as root) */
 	uint64_t max_address_space; /* RLIMIT_AS in bytes; 0: none */
-	uint64_t
-		max_data; /* RLIMIT_DATA in bytes (heap; from 4.7 on all private memory); 0: none */
+	/* RLIMIT_DATA in bytes: the heap; from Linux 4.7 on all private memory. 0: none. */
+	uint64_t max_data;
 	uint32_t max_open_files; /* RLIMIT_NOFILE; never above the limit at our start */
 	uint64_t max_file_bytes; /* RLIMIT_FSIZE, of files in memory as well; 0: none */
 	uint32_t parent_pid;	 /* exit when this process does */
@@ -17,15 +17,16 @@ struct privileges {
 };
 
 /*
- * The user that the children run as: name, else "nobody" (*ret_name says which). -ENOENT: neither
- * exists.
+ * Finds the user that the children run as: name, or if it does not exist "nobody". *ret_name is the
+ * one found: name, or static. 0; -ENOENT: neither exists.
  */
 int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
 			 const char **ret_name);
 
 /*
- * Gives up everything, for good: user, groups, all capability sets, new privileges by exec, and
- * core dumps (stacks hold secrets); sets the limits. A child does this first. 0 or -errno.
+ * Gives up all privileges, for good: user, groups, all capability sets, new privileges by exec
+ * (NO_NEW_PRIVS), and core dumps (stacks hold secrets). Sets the limits. A child does this first. 0
+ * or -errno.
  */
 int privileges_drop(const struct privileges *p);
 
@@ -42,14 +43,14 @@ int privileges_keep_opening(void);
 int privileges_leave_network(void);
 
 /*
- * Does /proc/kallsyms, opened by us, hide addresses from a reader without capabilities? Since Linux
- * 4.15 the capabilities of the opener count, before that those of the reader (with kptr_restrict
+ * Does /proc/kallsyms, which we opened as fd, hide addresses from a reader without capabilities?
+ * Since Linux 4.15 the opener's capabilities count, before that the reader's (with kptr_restrict
  * 1).
  */
 bool privileges_kallsyms_need_them(int fd);
 
-/* This process holds credentials and stacks: it makes no core dump, and other processes of its user
- * cannot read its memory. Processes it started before are not protected. */
+/* Protects the credentials and stacks in this process: it makes no core dump, and other processes
+ * of its user cannot read its memory. It does not protect processes that it started before. */
 void privileges_hide_memory(void);
 
 /* Raises the soft limit of open files to the hard one; the broker does so at start. */

@@ -10,7 +10,7 @@
 
 #include "src/process/message.h"
 
-/* In the place of a role: who opens files for the broker (src/opener/helper.h). */
+/* Used instead of a role: the process that opens files for the broker (src/opener/helper.h). */
 #define SANDBOX_OPENER PEER_N
 
 enum sandbox_mode {
@@ -35,7 +35,7 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
  * 3.17 (no memfd_create) roles that create files in /dev/shm get no filter.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
-/* Is it such a role on such a kernel? */
+/* Does the role create such files on this kernel, so that it gets no filter? */
 bool sandbox_makes_files(enum peer who);
 
 /* "profiler" ..., "opener" */
@@ -54,12 +54,13 @@ static inline bool sandbox_uses_network(enum peer who)
  * the files of the resolver and the TLS library; those of the others are empty.
  */
 
-/* The kernel's version of Landlock, 1 ..., or -errno; -ENOSYS, -EOPNOTSUPP: none, or a build with
- * sanitizers. */
+/* The kernel's version of Landlock (Linux 5.13), 1 or more, or -errno; -ENOSYS, -EOPNOTSUPP: it has
+ * none, or this is a build with sanitizers. */
 int sandbox_files_version(void);
 /* Makes the rules of a role: a descriptor, or -errno. */
 int sandbox_files_new(enum peer who);
-/* Allows reading a file, and a file that replaces it. rules < 0: none. 0 or -errno. */
+/* Allows reading a file, and a file that replaces it. With rules below 0 this and the next
+ * functions do nothing. 0 or -errno. */
 int sandbox_files_read(int rules, const char *path);
 /* Allows files in an open directory. 0 or -errno. */
 int sandbox_files_keep(int rules, int directory);
@@ -69,7 +70,7 @@ int sandbox_files_keep(int rules, int directory);
  * port. 0 or -errno.
  */
 int sandbox_files_connect(int rules, uint16_t port);
-/* The same to the proxies in the environment. */
+/* Allows connections to the proxies in the environment. */
 void sandbox_files_use_proxies(int rules);
 /* The port that libcurl connects to for a server's or a proxy's URL. */
 uint16_t sandbox_server_port(const char *url);
@@ -80,7 +81,7 @@ uint16_t sandbox_proxy_port(const char *url);
  */
 int sandbox_files_enforce(int rules);
 
-/* The result of an attempt to get out. */
+/* The result of an attempt to escape. */
 struct sandbox_tried {
 	int32_t seccomp_error; /* 0, or -errno: no filter, and nothing was tried */
 	int32_t landlock;      /* its version, or -errno */
@@ -93,5 +94,5 @@ struct sandbox_tried {
  * or -errno.
  */
 int sandbox_try(enum peer who, struct sandbox_tried *ret);
-/* The name of one attempt that succeeded; NULL: none. */
+/* The name of one attempt that succeeded, static; NULL: none did. */
 const char *sandbox_tried_name(uint32_t passed);

@@ -10,9 +10,8 @@
 #include "src/process/message.h"
 #include "src/process/privileges.h"
 
-/*
- * Descriptors that a child does not count: sockets, outputs, those in transit or open for a moment.
- */
+/* Room for descriptors that a child does not count: sockets, outputs, and those in transit or open
+ * for a moment. */
 #define SETUP_OTHER_DESCRIPTORS 512
 
 struct setup_common {
@@ -22,10 +21,8 @@ struct setup_common {
 	bool landlock;	    /* if the kernel has it */
 };
 
-/*
- * Sets the fixed limits of a role: tasks, open files, the size of a file. The caller adds those
- * from the config.
- */
+/* Sets the fixed limits of a role: tasks, open files, the size of a file. The caller adds those
+ * of the config. */
 void setup_limit(struct privileges *p, enum peer who);
 
 /* Each sends one message of a set-up through a control socket: 0 or -errno. The descriptor stays
@@ -35,29 +32,29 @@ int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
 int setup_send_start(int control);
 
 /*
- * The messages of one set-up in their order. After the first that fails no more are sent, and
- * result says why: 0 or -errno. A caller that has a failure of its own sets it there.
+ * Sends the messages of one set-up in their order. After the first failure it sends no more;
+ * result is 0 or that -errno. A caller may set it to an error of its own.
  */
 struct setup_sender {
 	int control, result;
 };
 
 struct setup_sender setup_begin(int control, const void *setup, size_t n, int status_fd);
-/* A text of NULL is not sent. */
+/* Neither sends a text of NULL. */
 void setup_put_text(struct setup_sender *to, enum text_kind kind, const char *text);
 void setup_put_file(struct setup_sender *to, enum text_kind kind, const char *text, int fd);
-/* The proxies in the environment, for a child with the network. */
+/* Sends the proxies in the environment, for a child with the network. */
 void setup_put_proxies(struct setup_sender *to);
-/* Tells the child to start. Returns the result. */
+/* Sends MESSAGE_START. Returns the result. */
 int setup_finish(struct setup_sender *to);
 
-/* Chooses the user of the children: as root the named user, or nobody if that does not exist; else
- * our own. Sets no limits. true: it is the named user. */
+/* Chooses the user of the children: for root the named user, or nobody if that does not exist; for
+ * others the broker's own. Sets no limits. true: it is the named user. */
 bool setup_choose_user(struct privileges *ret, const char *name);
 /*
- * Chooses the user of the children with the network: as root the named one if it exists, so that an
- * attacker from the network cannot touch the children that hold the stacks; else the same as user.
- * true: it is the named one.
+ * Chooses the user of the children with the network: for root the named user, if it exists, so that
+ * an attacker from the network cannot touch the children that hold the stacks; else that of user.
+ * true: it is the named user.
  */
 bool setup_choose_network_user(struct privileges *ret, const struct privileges *user,
 			       const char *name);
