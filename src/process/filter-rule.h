@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A rule for the wanted samples, and its text form, in which the broker sends it to the
+/* A rule that says which samples are wanted, and the text in which the broker sends it to the
  * profiler. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,18 +23,17 @@ struct filter_rule {
 	enum filter_kind kind;
 	bool exclude;
 	uint32_t uid; /* FILTER_USER */
-	char *text;   /* of all others */
+	char *text;   /* all other kinds; owned */
 };
 
-/* Writes the text of a rule. Cut if it does not fit into FILTER_RULE_MAX_BYTES. */
+/* Writes the text of a rule, cut to FILTER_RULE_MAX_BYTES. */
 void filter_rule_print(enum filter_kind kind, bool exclude, const char *value,
 		       char ret[FILTER_RULE_MAX_BYTES]);
 /* 0, and ret->text is the caller's to free; -EBADMSG: not the text of a rule; -ENOMEM. */
 int filter_rule_parse(const char *text, struct filter_rule *ret);
 
-/*
- * Path of a control group in the kernel, from a path below /sys/fs/cgroup or a path in the kernel.
- */
+/* Writes the path of a control group in the kernel, cut to size. text: that path, or one below
+ * /sys/fs/cgroup. */
 void filter_cgroup_path(const char *text, char *ret, size_t size);
 /* Is path equal to group, or below it? Both are paths in the kernel. */
 bool filter_cgroup_lies_in(const char *path, const char *group);

@@ -29,8 +29,9 @@ struct filter_subject {
 	uint32_t uid;
 };
 
-/* 0; -EBADMSG: not a rule; -ENOMEM. */
+/* Adds the rule of that text (filter-rule.h). 0; -EBADMSG: not a rule; -ENOMEM. */
 int filter_add(struct filter *f, const char *text);
+/* Frees the rules. */
 void filter_deinit(struct filter *f);
 
 static inline bool filter_is_empty(const struct filter *f)
@@ -38,5 +39,5 @@ static inline bool filter_is_empty(const struct filter *f)
 	return f->rules.n == 0;
 }
 
-/* Does the sample pass the filter? An unknown fact matches no list. */
+/* Does a sample of that owner pass the filter? An unknown fact matches no rule. */
 bool filter_passes(const struct filter *f, const struct filter_subject *s);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a reader tells the profiler, as records of a frame ring: native layout, and each with a
- * type first. Texts come before the first stack that names them.
+ * The records of a frame ring, in which a reader passes stacks to the profiler: native layout, each
+ * with its type first. Texts come before the first stack that refers to them. Times are of
+ * CLOCK_MONOTONIC, process and thread ids of our pid namespace.
  */
 #include <stdint.h>
 
 enum frame_record_type {
-	FRAME_RECORD_TEXT = 1, /* the next number of a text, from 1 on, and its bytes */
-	FRAME_RECORD_FORGET,   /* all texts: numbers begin anew */
+	FRAME_RECORD_TEXT = 1, /* the text with the next number; the first one is 1 */
+	FRAME_RECORD_FORGET,   /* forget all texts: the next one is number 1 again */
 	FRAME_RECORD_CODE,     /* where a process has the interpreter's evaluation function */
-	FRAME_RECORD_STACK,    /* one sample's */
-	FRAME_RECORD_CONTEXT,  /* one sample's, before its stack: what its thread says of itself */
-	FRAME_RECORD_LABELS,   /* the same: what its goroutine says */
+	FRAME_RECORD_STACK,    /* the stack of a sample */
+	FRAME_RECORD_CONTEXT,  /* the context of a sample's thread; it comes before the stack */
+	FRAME_RECORD_LABELS,   /* the labels of a sample's goroutine; before the stack, too */
 };
 
 enum frame_record_result {
-	FRAME_RECORD_WHOLE,    /* up to the thread's first frame */
-	FRAME_RECORD_CUT,      /* its callers are left out: there is a limit */
-	FRAME_RECORD_NONE,     /* no frames of the interpreter in this thread */
-	FRAME_RECORD_LATE,     /* not read at the moment of the sample, or not at all */
+	FRAME_RECORD_WHOLE, /* up to the thread's first frame */
+	FRAME_RECORD_CUT,   /* longer than FRAME_RECORD_MAX_FRAMES: without the outermost frames */
+	FRAME_RECORD_NONE,  /* the thread has no frames of the interpreter */
+	FRAME_RECORD_LATE,  /* not read at the moment of the sample, or not at all */
 	FRAME_RECORD_UNPROVEN, /* the bytes there form no chain of frames */
 	FRAME_RECORD_N_RESULTS
 };
@@ -28,7 +29,7 @@ enum { FRAME_RECORD_MAX_FRAMES = 512, FRAME_RECORD_MAX_RANGES = 8, FRAME_RECORD_
 
 struct frame_record_text {
 	uint32_t type, n;
-	char text[FRAME_RECORD_MAX_TEXT]; /* n bytes of it are there */
+	char text[FRAME_RECORD_MAX_TEXT]; /* n bytes of it are in the record */
 };
 
 struct frame_record_code {
@@ -39,24 +40,25 @@ struct frame_record_code {
 	} ranges[FRAME_RECORD_MAX_RANGES];
 };
 
-/* A thread context as OTEP 4947 lays it out: the ids, and keys with texts. Or the labels of a
+/* A thread context in the layout of OTEP 4947: the ids, and keys with texts. Or the labels of a
  * goroutine, as in runtimes/go.h. */
 enum { FRAME_RECORD_MAX_CONTEXT = 640 };
 struct frame_record_context {
 	uint32_t type, n;
 	uint64_t time_ns;
 	uint32_t pid, tid;
-	uint8_t bytes[FRAME_RECORD_MAX_CONTEXT]; /* n of them are there */
+	uint8_t bytes[FRAME_RECORD_MAX_CONTEXT]; /* n of them are in the record */
 };
 
 struct frame_record_stack {
 	uint32_t type, result; /* enum frame_record_result */
-	uint64_t time_ns;
+	uint64_t time_ns;      /* of the sample */
 	uint32_t pid, tid, n, reserved;
-	uint64_t read_ns; /* when that was done */
+	uint64_t read_ns; /* when the stack was read */
 	struct frame_record_frame {
-		uint32_t function, file; /* numbers of texts; 0: none */
-		uint32_t line, start_line;
-		uint64_t address;	   /* of its own; bit 0: the native call begins with it */
-	} frames[FRAME_RECORD_MAX_FRAMES]; /* n of them are there, innermost first */
+		uint32_t function, file;   /* numbers of texts; 0: unknown */
+		uint32_t line, start_line; /* 0: unknown */
+		/* Of the interpreter's own frame; bit 0: its native call begins with this frame. */
+		uint64_t address;
+	} frames[FRAME_RECORD_MAX_FRAMES]; /* n of them are in the record, innermost first */
 };
