@@ -7,8 +7,8 @@
  * to access other processes and to read, and its filter of system calls lets it open files only for
  * reading.
  *
- * A late helper is killed and replaced. Until it is dead, all requests for the same process or
- * device are refused; with OPENER_MAX_STUCK of them, all requests.
+ * A late helper is killed and replaced. Until it has ended, requests for the same process or device
+ * are refused; while OPENER_MAX_STUCK of them have not ended, all requests are.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -20,27 +20,26 @@
 
 struct opener_helper;
 
-/*
- * The name of the process (src/process/spawn.h), and its main function, which returns its exit
- * status.
- */
+/* The process's name (src/process/spawn.h), and its main function, which returns its exit status.
+ * */
 #define OPENER_NAME "opener"
 int opener_main(void);
 
-/* exe_fd: the binary; stays the caller's, and must stay open as long as the helper exists. */
+/* exe_fd: the binary; it stays the caller's, and must stay open as long as the helper exists. 0 or
+ * -ENOMEM. */
 int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp);
-/* Kills all. */
+/* Kills all helper processes. Returns NULL. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 
 /* Starts the process without waiting for it, so that the first request need not start it. */
 void opener_helper_prepare(struct opener_helper *h);
 /*
- * Answers a request: the result of opener_asked_file().
- * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno,
- * logged: no helper could be started.
+ * Answers a request: the result of opener_asked_file(), whose descriptor is the caller's.
+ * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno
+ * (logged): no helper could be started.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask);
-/* The current helper; 0: none. */
+/* The process id of the current helper; 0: none. */
 pid_t opener_helper_pid(const struct opener_helper *h);
-/* Its filter of system calls, according to the kernel. */
+/* The current helper's filter of system calls, according to the kernel. */
 enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h);

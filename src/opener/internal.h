@@ -11,24 +11,25 @@ int opener_open_proc(uint32_t pid, const char *name, int flags);
 /* Reads the start of such a file as a string. 0 or -errno; -ESRCH also if it is empty. */
 int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size);
 /*
- * Looks for a line of /proc/PID/maps (n characters, no newline): 0, or -ENOENT: none is wanted;
- * -errno.
+ * Calls wanted() for each line of /proc/PID/maps (n characters, no newline) until it returns true:
+ * 0; -ENOENT: it never did; another -errno. maps: stays the caller's.
  */
 int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *ctx), void *ctx);
 /* Is a line of maps (n characters) the mapping of a process context? ctx: uint64_t, set to its
  * address. */
 bool opener_is_context(const char *line, size_t n, void *ctx);
-/* Really opens the file of an O_PATH descriptor, once it is known to be harmless. */
+/* Opens the file of an O_PATH descriptor (borrowed) for reading, if it is a regular file, which
+ * cannot block. Returns the descriptor or -errno. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
-/* O_PATH descriptor of path inside root, or -errno. resolve: RESOLVE_IN_ROOT and others of
- * openat2(2) (links, and other filesystems, may be forbidden). */
+/* Opens path inside root with O_PATH: a descriptor or -errno. resolve: flags of openat2(2), such as
+ * RESOLVE_IN_ROOT, which may forbid links and other file systems. */
 int opener_resolve(int root, const char *path, uint64_t resolve);
-/* The same without that call, for older kernels. */
+/* Does the same without openat2(2), which kernels before Linux 5.6 lack. */
 int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
 /*
- * Can a mount of a process (0: ours) block forever: that of a device, of a path without links, of
- * the root? Only devices without a major number are checked. Also true if unknown: the table is too
- * long, or (except for a device) the process is gone.
+ * Can an access to a mount of a process (0: ours) block forever? The mount is that of a device, of
+ * a path without links, or of the root. Only devices without a major number are checked. Also true
+ * if that is unknown: the mount table is too long, or (except for a device) the process has ended.
  */
 bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor);
 bool opener_path_blocks(uint32_t pid, const char *path);
@@ -41,7 +42,8 @@ bool opener_mounts_are_ours(uint32_t pid);
 /* Forgets the cached mount tables, which are valid for a second. */
 void opener_forget_mounts(void);
 
-/* .build-id/ab/cdef: the name of a build id in the stores of perf and of debug files. */
+/* Writes .build-id/ab/cdef, the name of a build id in the stores of perf and of debug files.
+ * 0; -EINVAL: it is too short or too long. */
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n);
 
 /* Kinds of files by their first bytes. */
@@ -50,7 +52,8 @@ enum {
 	OPENER_JITDUMP = 2,   /* or an empty file with such a name */
 	OPENER_ADDRESSES = 4, /* lines of an address first: perf maps, kallsyms; or empty */
 };
-/* Returns the descriptor (or error) if the file is of an allowed kind; else closes it: -ENOEXEC. */
+/* Returns owned_fd (a descriptor, or -errno) if the file is of an allowed kind; else closes it and
+ * returns -ENOEXEC. */
 int opener_check_contents(int owned_fd, unsigned int allowed);
 /* Is a component of the path ".."? Paths from the kernel never have one. */
 bool opener_leads_up(const char *path);

@@ -6,12 +6,13 @@
 
 struct mount_line {
 	unsigned int major, minor;
-	const char *point; /* n_point bytes in the line, still escaped */
+	/* Both borrow the line. */
+	const char *point; /* n_point bytes, still escaped */
 	size_t n_point;
-	const char *type; /* in the line, not terminated */
+	const char *type; /* not terminated */
 };
 
 /* Parses a line without its newline. false: not such a line. */
 bool mount_line_parse(const char *line, struct mount_line *ret);
-/* Works in place: the mount table has \\040 for a space. */
+/* Replaces escapes, such as \\040 for a space, in place. */
 void mount_line_unescape(char *text);

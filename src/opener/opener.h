@@ -13,18 +13,19 @@
 
 #include "src/process/message.h"
 
-/* Copies the rest of fd to a memory file; -EFBIG: more than max_bytes. */
+/* Copies the rest of fd (borrowed) to a memory file; -EFBIG: more than max_bytes. */
 int opener_copy(int fd, uint64_t max_bytes);
 /* /proc/PID/maps. copy: a copy of its contents, for a child that may not read the file itself:
  * before Linux 3.18 each reader needs the permission, not the opener. */
 int opener_maps(uint32_t pid, bool copy);
+/* /proc/TID/cgroup. */
 int opener_cgroup(uint32_t tid);
-/* /proc/PID/statm, which anybody may read. */
+/* /proc/PID/statm, which any user may read. */
 int opener_resident(uint32_t pid);
-/* /proc/vmstat, which counts them. */
+/* /proc/vmstat, which counts processes killed for want of memory. */
 int opener_kills(void);
-/* The lines of the end of the kernel's log that name them, in a copy: there is more in it, which is
- * not for everybody. -EPERM: without CAP_SYSLOG, where the log is not for everybody, either. */
+/* A copy of the last lines of the kernel's log that name such processes; a child may not see the
+ * rest. -EPERM: this needs CAP_SYSLOG where kernel.dmesg_restrict is set. */
 int opener_kill_lines(void);
 
 /*
@@ -43,26 +44,27 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 int opener_perf_map(uint32_t pid);
 
 /*
- * Whether a mapped file of that path, n bytes, is one of a runtime whose frames are found in
- * memory: 0, no; of several in one process the one with the highest rank. 3: HotSpot (libjvm.so);
- * 2: a library with an interpreter (libpython3.N.so, libphp8.N.so, libruby-3.N.so); 1: a program,
- * which may need that library (python3.N, php8.N, ruby).
+ * Is a mapped file, by its path (n bytes), that of a runtime whose frames are in its memory? 0: no.
+ * Else a rank; of several files in one process the one with the highest rank counts. 3: HotSpot
+ * (libjvm.so); 2: a library with an interpreter (libpython3.N.so, libphp8.N.so, libruby-3.N.so); 1:
+ * a program that may need that library (python3.N, php8.N, ruby).
  */
 int opener_rank_runtime(const char *path, size_t n);
 /*
- * /proc/PID/mem, to be read only, of a process that has code of such a file mapped, publishes a
- * process context, or was linked by Go: no other's memory may be seen. -ENOENT: it has none.
- * -EACCES, -EPERM: without root it may only look into its own processes, and not into all of them.
+ * /proc/PID/mem, for reading only, of a process that has code of such a file mapped, publishes a
+ * process context, or was linked by Go. The memory of no other process is opened: -ENOENT. -EACCES,
+ * -EPERM: without root, perfwalk may only read its own user's processes, and not all of them.
  */
 int opener_memory(uint32_t pid);
 
-/* The pid that a process has in its own pid namespace. 0; -ESRCH; another -errno. */
+/* The pid that a process has in its own pid namespace (NSpid, Linux 4.1). 0; -ESRCH: it has ended;
+ * another -errno. */
 int opener_own_pid(uint32_t pid, uint32_t *ret);
 
 /*
- * The table of the allocation library (alloc/) at that address: the blocks of a process whose end
- * the library will tell, as a memory file of LIBRARY_TABLE_BYTES. -ENOENT: no file of that name is
- * mapped there, or close before.
+ * A copy of the allocation library's table (alloc/) at that address of a process, as a memory file
+ * of LIBRARY_TABLE_BYTES: the blocks in use whose ends are sampled. -ENOENT: no file of the
+ * library's name is mapped at the address, or shortly before it.
  */
 int opener_library_table(uint32_t pid, uint64_t address);
 
@@ -116,25 +118,26 @@ int opener_file_of_process(uint32_t pid, const char *path);
 int opener_blocked(const struct message *ask);
 
 /*
- * What a process says of itself, as a memory file that begins with a struct context_file: named
- * variables of its environment, if asked for, and the payload of its process context (OTEP 4719).
- * -ESRCH: another process has the pid now; -ENOENT: it says nothing. Without the environment also
- * -EALREADY: it is the context that is known; -EAGAIN: it was being written; -EBADMSG: it is none.
+ * What a process publishes of itself, as a memory file that begins with a struct context_file: some
+ * variables of its environment, if the request wants them, and the payload of its process context
+ * (OTEP 4719). -ESRCH: another process has the pid now; -ENOENT: it publishes nothing. Without the
+ * environment also -EALREADY: the caller knows this context; -EAGAIN: the process was writing it;
+ * -EBADMSG: it is damaged.
  */
 int opener_context(const struct message *ask);
 
 /*
- * What a request asks for by its type: the result of opener_mapped_file(), opener_recorded_file(),
- * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file(), opener_blocked() or
- * opener_context().
- * -EOPNOTSUPP: a request of another type.
+ * Opens the file that a request is for, by its type: the result of opener_mapped_file(),
+ * opener_recorded_file(), opener_perf_map(), opener_memory(), opener_debug_file(),
+ * opener_split_file(), opener_blocked() or opener_context(). -EOPNOTSUPP: a request of another
+ * type.
  */
 int opener_asked_file(const struct message *ask);
 
-/* Sets an answer to the facts in /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
+/* Fills answer->answer_process from /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */
 int opener_user(uint32_t pid, uint32_t *ret_uid);
 
-/* Path of a cgroup by its id in samples, from any mounted hierarchy. 0 or -errno. */
+/* Writes the path of a cgroup, by its id in samples, from any mounted hierarchy. 0 or -errno. */
 int opener_cgroup_path(uint64_t id, char *path, size_t size);
