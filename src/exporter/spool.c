@@ -34,8 +34,6 @@
 
 #define DESTINATION_NAMES_BYTES (64u << 10)
 
-/* Others need room, too: a twentieth of the file system, or this much, stays free. */
-
 struct seqs {
 	uint64_t *items;
 	uint32_t n, cap, max;
