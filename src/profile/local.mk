@@ -2,7 +2,7 @@ noinst_LIBRARIES += libprofile.a
 libprofile_a_SOURCES = \
 	src/profile/labels.c src/profile/labels.h \
 	src/profile/native-frames.c src/profile/native-frames.h \
-	src/profile/profile.c src/profile/profile.h \
+	src/profile/profile.c src/profile/profile.h src/profile/texts.c src/profile/types.c \
 	src/profile/window.c src/profile/window.h
 check_PROGRAMS += tests/unit/test-profile
 tests_unit_test_profile_SOURCES = tests/unit/test-profile.c tests/unit/test.h

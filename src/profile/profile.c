@@ -7,121 +7,6 @@
 /* The share of max_bytes that texts may take. */
 #define STRINGS_SHARE 4
 
-static const char *const marker_texts[PROFILE_N_MARKERS] = {
-	[PROFILE_MARKER_TRUNCATED] = "[truncated stack]",
-	[PROFILE_MARKER_NO_MAPPING] = "[no mapping]",
-	[PROFILE_MARKER_NO_FILE] = "[file not readable]",
-	[PROFILE_MARKER_NO_CFI] = "[no unwind information]",
-	[PROFILE_MARKER_BAD_CFI] = "[bad unwind information]",
-	[PROFILE_MARKER_NO_PROGRESS] = "[broken stack]",
-	[PROFILE_MARKER_TOO_DEEP] = "[too deep]",
-	[PROFILE_MARKER_NO_USER_REGS] = "[no user registers]",
-	[PROFILE_MARKER_RUNTIME_LATE] = "[interpreter not read in time]",
-	[PROFILE_MARKER_RUNTIME_UNPROVEN] = "[runtime frames not proven]",
-	[PROFILE_MARKER_RUNTIME_ELSEWHERE] = "[callers in a virtual thread's heap]",
-	[PROFILE_MARKER_WAIT] = "[wait]",
-	[PROFILE_MARKER_WAIT_LOCK] = "[wait: lock]",
-	[PROFILE_MARKER_WAIT_CONDITION] = "[wait: condition]",
-	[PROFILE_MARKER_WAIT_SLEEP] = "[wait: sleep]",
-	[PROFILE_MARKER_WAIT_POLL] = "[wait: poll]",
-	[PROFILE_MARKER_WAIT_NETWORK] = "[wait: network]",
-	[PROFILE_MARKER_WAIT_PIPE] = "[wait: pipe]",
-	[PROFILE_MARKER_WAIT_DISK] = "[wait: disk]",
-	[PROFILE_MARKER_WAIT_PAGE_FAULT] = "[wait: page fault]",
-	[PROFILE_MARKER_WAIT_CHILD] = "[wait: child]",
-	[PROFILE_MARKER_WAIT_SIGNAL] = "[wait: signal]",
-	[PROFILE_MARKER_WAIT_FILE_LOCK] = "[wait: file lock]",
-	[PROFILE_MARKER_WAIT_KERNEL_LOCK] = "[wait: kernel lock]",
-	[PROFILE_MARKER_WAIT_FREEZER] = "[wait: freezer]",
-	[PROFILE_MARKER_ON_CPU] = "[on CPU]",
-	[PROFILE_MARKER_RUNNABLE] = "[waiting for a CPU]",
-	[PROFILE_MARKER_WOKEN] = "[woken]",
-	[PROFILE_MARKER_IDLE] = "[idle]",
-	[PROFILE_MARKER_NOT_SEEN] = "[not seen]",
-};
-
-static const char *const runtime_names[PROFILE_N_RUNTIMES] = {
-	[PROFILE_RUNTIME_BEAM] = "beam",     [PROFILE_RUNTIME_CPYTHON] = "cpython",
-	[PROFILE_RUNTIME_DOTNET] = "dotnet", [PROFILE_RUNTIME_HERMES] = "hermes",
-	[PROFILE_RUNTIME_JVM] = "jvm",	     [PROFILE_RUNTIME_LUAJIT] = "luajit",
-	[PROFILE_RUNTIME_PERL] = "perl",     [PROFILE_RUNTIME_PHP] = "php",
-	[PROFILE_RUNTIME_RUBY] = "ruby",     [PROFILE_RUNTIME_V8JS] = "v8js",
-};
-_Static_assert(PROFILE_UID_FIRST_RUNTIME + PROFILE_N_RUNTIMES <= PROFILE_UID_FIRST_FILE,
-	       "each has its uid");
-
-static const char *const counter_names[PROFILE_N_COUNTERS] = {
-	[PROFILE_SAMPLES] = "samples",
-	[PROFILE_SAMPLES_LOST] = "samples_lost",
-	[PROFILE_SAMPLES_THROTTLED] = "throttled",
-	[PROFILE_SAMPLES_DROPPED] = "samples_dropped",
-	[PROFILE_SAMPLES_DIED] = "samples_lost_with_process",
-	[PROFILE_SAMPLES_FILTERED] = "samples_filtered",
-	[PROFILE_RECORDS_BAD] = "records_bad",
-	[PROFILE_SIDEBAND_LOST] = "sideband_lost",
-	[PROFILE_USER_STACKS] = "user_stacks",
-	[PROFILE_STACKS_TRUNCATED] = "stacks_truncated",
-	[PROFILE_STACKS_LEFT] = "stacks_left",
-	[PROFILE_STACKS_UNREADABLE] = "stacks_unreadable",
-	[PROFILE_STACKS_NO_MAPPING] = "stacks_no_mapping",
-	[PROFILE_STACKS_NO_FILE] = "stacks_no_file",
-	[PROFILE_STACKS_NO_CFI] = "stacks_no_cfi",
-	[PROFILE_STACKS_BAD_CFI] = "stacks_bad_cfi",
-	[PROFILE_STACKS_NO_PROGRESS] = "stacks_no_progress",
-	[PROFILE_STACKS_TOO_DEEP] = "stacks_too_deep",
-	[PROFILE_STACKS_UNPROVEN] = "stacks_unproven",
-	[PROFILE_STACKS_NO_REGS] = "stacks_no_regs",
-	[PROFILE_STACKS_CONTINUED] = "stacks_continued",
-	[PROFILE_STACKS_RUNTIME_LATE] = "stacks_runtime_late",
-	[PROFILE_STACKS_WITHIN_8K] = "stacks_within_8k",
-	[PROFILE_STACKS_WITHIN_16K] = "stacks_within_16k",
-	[PROFILE_STACKS_WITHIN_32K] = "stacks_within_32k",
-	[PROFILE_STACKS_WITHIN_64K] = "stacks_within_64k",
-	[PROFILE_STACKS_TO_8_FRAMES] = "stacks_to_8_frames",
-	[PROFILE_STACKS_TO_16_FRAMES] = "stacks_to_16_frames",
-	[PROFILE_STACKS_TO_32_FRAMES] = "stacks_to_32_frames",
-	[PROFILE_STACKS_TO_64_FRAMES] = "stacks_to_64_frames",
-	[PROFILE_STACKS_TO_128_FRAMES] = "stacks_to_128_frames",
-	[PROFILE_STACKS_MORE_FRAMES] = "stacks_more_frames",
-	[PROFILE_FRAMES_UNNAMED] = "frames_unnamed",
-	[PROFILE_FRAMES_PUT_OFF] = "frames_put_off",
-	[PROFILE_PAUSED_MS] = "paused_ms",
-	[PROFILE_SWITCHES] = "switches",
-	[PROFILE_SWITCHES_LOST] = "switches_lost",
-	[PROFILE_SWITCHES_BROKEN] = "switches_broken",
-	[PROFILE_RUNNING_US] = "threads_running_us",
-	[PROFILE_WAITING_US] = "threads_waiting_us",
-	[PROFILE_BLOCKED_US] = "threads_blocked_us",
-	[PROFILE_STOPPED_US] = "threads_stopped_us",
-	[PROFILE_UNKNOWN_US] = "threads_unknown_us",
-	[PROFILE_NOT_SEEN_US] = "threads_not_seen_us",
-	[PROFILE_IDLE_US] = "threads_idle_us",
-};
-
-const char *profile_marker_text(uint64_t marker)
-{
-	return marker < PROFILE_N_MARKERS ? marker_texts[marker] : "";
-}
-
-const char *profile_runtime_name(uint32_t runtime)
-{
-	return runtime < PROFILE_N_RUNTIMES ? runtime_names[runtime] : "";
-}
-
-enum profile_runtime profile_runtime_by_name(const char *name)
-{
-	uint32_t i = 0;
-
-	while (i < PROFILE_N_RUNTIMES && strcmp(name, runtime_names[i]) != 0)
-		i++;
-	return (enum profile_runtime)i;
-}
-
-const char *profile_counter_name(enum profile_counter c)
-{
-	return c < PROFILE_N_COUNTERS ? counter_names[c] : "";
-}
-
 void profile_init(struct profile *p, uint64_t max_bytes)
 {
 	*p = (struct profile){.max_bytes = max_bytes};
@@ -180,6 +65,15 @@ void profile_clear(struct profile *p)
 	profile_clear_counters(p);
 	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
 	p->host_name = p->kernel_release = STRID_EMPTY;
+}
+
+uint32_t profile_n_samples(const struct profile *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_types; i++)
+		n += p->types[i].samples.n;
+	return n;
 }
 
 uint64_t profile_bytes(const struct profile *p)
@@ -491,104 +385,6 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 	return profile_add_sample_of(p, 0, s);
 }
 
-void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts)
-{
-	struct profile_type t = *facts;
-
-	memcpy(&t.samples, &p->types[type].samples, sizeof(t.samples));
-	memcpy(t.counters, p->types[type].counters, sizeof(t.counters));
-	t.variance = p->types[type].variance;
-	p->types[type] = t;
-}
-
-uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
-{
-	if (p->n_types == PROFILE_MAX_TYPES)
-		return PROFILE_NONE;
-	memset(p->types[p->n_types].counters, 0, sizeof(p->types[0].counters));
-	p->types[p->n_types].variance = 0;
-	profile_set_type(p, p->n_types, facts);
-	return p->n_types++;
-}
-
-void profile_clear_samples(struct profile *p)
-{
-	for (uint32_t i = 0; i < p->n_types; i++) {
-		struct profile_type *t = &p->types[i];
-
-		for (int c = 0; c < PROFILE_N_COUNTERS; c++)
-			p->counters[c] += t->counters[c];
-		memset(t->counters, 0, sizeof(t->counters));
-		t->variance = 0;
-		array_clear(&t->samples);
-	}
-	array_clear(&p->residents);
-	array_clear(&p->kills);
-	array_clear(&p->victims);
-	p->n_types = 1;
-	p->types[0].event = p->types[0].unit = STRID_EMPTY;
-}
-
-uint32_t profile_n_samples(const struct profile *p)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < p->n_types; i++)
-		n += p->types[i].samples.n;
-	return n;
-}
-
-uint64_t profile_counter(const struct profile *p, enum profile_counter c)
-{
-	uint64_t n = p->counters[c];
-
-	for (uint32_t i = 0; i < p->n_types; i++)
-		n += p->types[i].counters[c];
-	return n;
-}
-
-void profile_clear_counters(struct profile *p)
-{
-	memset(p->counters, 0, sizeof(p->counters));
-	for (uint32_t i = 0; i < p->n_types; i++)
-		memset(p->types[i].counters, 0, sizeof(p->types[i].counters));
-}
-
-void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
-{
-	*ret = *p;
-	ret->n_types = 1;
-	if (type == 0)
-		return;
-	memset(ret->counters, 0, sizeof(ret->counters));
-	ret->types[0] = p->types[type];
-	ret->types[0].samples.cap = ret->types[0].samples.max = ret->types[0].samples.n;
-}
-
-bool profile_weigh(struct profile *p)
-{
-	struct profile_type *t = &p->types[0];
-	uint64_t period = profile_period(p);
-
-	if (t->period_ns) {
-		t->event = strtab_put(&p->strings, profile_period_type(p));
-		t->unit = strtab_put(&p->strings, profile_period_unit(p));
-		if (t->event == STRID_EMPTY || t->unit == STRID_EMPTY)
-			return false;
-	}
-	for (uint32_t i = 0; i < t->samples.n; i++) {
-		struct profile_sample *s = &t->samples.items[i];
-
-		s->n = profile_size(s->value) <= UINT32_MAX ? (uint32_t)profile_size(s->value) : 0;
-		s->value = profile_product(s->value, period);
-	}
-	t->period_ns = 0;
-	t->period_events = 1;
-	t->rate_hz = 0;
-	t->weighted = true;
-	return true;
-}
-
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n)
 {
@@ -668,89 +464,6 @@ void profile_retry_nameless(struct profile *p)
 	}
 }
 
-bool profile_is_difference(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	for (uint32_t i = 0; i < t->samples.n; i++)
-		if (t->samples.items[i].value < 0)
-			return true;
-	return false;
-}
-
-uint64_t profile_covered_ns(const struct profile *p)
-{
-	uint64_t window = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
-
-	return window > p->gaps_ns ? window - p->gaps_ns : 0;
-}
-
-uint64_t profile_period(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	return t->period_events ? t->period_events : t->period_ns ? t->period_ns : 1;
-}
-
-bool profile_has_period(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	return t->period_events || t->period_ns;
-}
-
-const char *profile_period_type(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	return t->period_events ? profile_text(p, t->event) : t->period_ns ? "cpu" : "";
-}
-
-const char *profile_period_unit(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	if (t->period_events)
-		return t->unit != STRID_EMPTY ? profile_text(p, t->unit) : "count";
-	return t->period_ns ? "nanoseconds" : "";
-}
-
-const char *profile_type_name(const struct profile *p, uint32_t type)
-{
-	struct profile view, before;
-	const char *name;
-
-	profile_view(p, type, &view);
-	name = profile_period_type(&view);
-	for (uint32_t i = 0; i < type; i++) {
-		profile_view(p, i, &before);
-		if (strcmp(profile_period_type(&before), name) == 0)
-			return profile_text(p, view.types[0].event);
-	}
-	return name;
-}
-
-bool profile_is_off_cpu(const struct profile *p, uint32_t type)
-{
-	const struct profile_type *t = &p->types[type];
-
-	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
-	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
-}
-
-bool profile_is_wall(const struct profile *p, uint32_t type)
-{
-	const struct profile_type *t = &p->types[type];
-
-	return strcmp(profile_text(p, t->event), PROFILE_WALL) == 0 &&
-	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
-}
-
-bool profile_is_wakeups(const struct profile *p, uint32_t type)
-{
-	return strcmp(profile_text(p, p->types[type].event), PROFILE_WAKEUPS) == 0;
-}
-
 bool profile_is_marked(const struct profile *p, uint32_t frame)
 {
 	uint32_t kind = p->modules.items[p->frames.items[frame].module].kind;
@@ -764,13 +477,4 @@ bool profile_is_wait(const struct profile *p, uint32_t frame)
 
 	return p->modules.items[f->module].kind == PROFILE_MODULE_MARKER &&
 	       f->address >= PROFILE_MARKER_WAIT && f->address <= PROFILE_MARKER_WAIT_FREEZER;
-}
-
-uint64_t profile_stacks_incomplete(const struct profile *p)
-{
-	uint64_t n = 0;
-
-	for (int c = PROFILE_STACKS_TRUNCATED; c <= PROFILE_STACKS_NO_REGS; c++)
-		n += profile_counter(p, (enum profile_counter)c);
-	return n;
 }
