@@ -65,8 +65,8 @@ enum profile_marker {
 	PROFILE_MARKER_TOO_DEEP,
 	PROFILE_MARKER_NO_USER_REGS,	  /* the kernel gave no user registers or no stack */
 	PROFILE_MARKER_RUNTIME_LATE,	  /* native frames only: the runtime's came too late */
-	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* what it keeps now does not explain the stack */
-	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* the callers of a virtual thread, in the heap */
+	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* the runtime's memory does not explain the stack */
+	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* a virtual thread's callers are in the heap */
 	/* What a thread waits for. The first one: unknown, or not yet known. */
 	PROFILE_MARKER_WAIT,
 	PROFILE_MARKER_WAIT_LOCK,
@@ -82,12 +82,12 @@ enum profile_marker {
 	PROFILE_MARKER_WAIT_FILE_LOCK,
 	PROFILE_MARKER_WAIT_KERNEL_LOCK,
 	PROFILE_MARKER_WAIT_FREEZER, /* its control group is frozen */
-	/* Of wall time: it runs; it could, but another thread has the CPU. */
+	/* In wall time: the thread runs; or it could run, but waits for a CPU. */
 	PROFILE_MARKER_ON_CPU,
 	PROFILE_MARKER_RUNNABLE,
-	PROFILE_MARKER_WOKEN, /* the stack of a thread that ends a wait, and what was waited for */
-	PROFILE_MARKER_IDLE,  /* it waits for work */
-	/* the whole stack: time of a thread at a place that was never sampled */
+	PROFILE_MARKER_WOKEN, /* outermost, after a lock: the stack ends a wait for this lock */
+	PROFILE_MARKER_IDLE,  /* the thread waits for work */
+	/* The whole stack: the thread was blocked at a place that was never sampled. */
 	PROFILE_MARKER_NOT_SEEN,
 	PROFILE_N_MARKERS
 };
@@ -109,18 +109,20 @@ enum profile_uid {
 	PROFILE_UID_FIRST_FILE = 32,
 };
 
-/* Of PROFILE_MODULE_DATA: the rest is the uid of the file's code, or another number. */
+/* A bit of the uids of PROFILE_MODULE_DATA; the rest is the uid of the file's code, or another
+ * number. */
 #define PROFILE_UID_DATA (UINT64_C(1) << 60)
 
 struct profile_module {
-	uint64_t uid; /* from the profiler, unique in its lifetime; identifies the file's descriptor
-		       */
-	uint64_t memory_start, memory_limit,
-		file_offset; /* ELF virtual range of the code; 0, 0: unknown */
-	uint32_t kind;	     /* enum profile_module_kind */
-	uint32_t runtime;    /* PROFILE_MODULE_RUNTIME: enum profile_runtime; else 0 */
-	uint32_t process;    /* PROFILE_MODULE_JIT: the process; else PROFILE_NONE */
-	strid path;	     /* in the process's mount namespace; "": no file */
+	/* From the profiler, unique in its lifetime; it identifies the file's descriptor. */
+	uint64_t uid;
+	/* The range of the code, as ELF virtual addresses, and its offset in the file; 0, 0:
+	 * unknown. */
+	uint64_t memory_start, memory_limit, file_offset;
+	uint32_t kind;	  /* enum profile_module_kind */
+	uint32_t runtime; /* PROFILE_MODULE_RUNTIME: enum profile_runtime; else 0 */
+	uint32_t process; /* PROFILE_MODULE_JIT: the process; else PROFILE_NONE */
+	strid path;	  /* in the process's mount namespace; "": no file */
 	strid go_build_id, htlhash, language; /* set by naming; "": unknown */
 	uint32_t n_build_id;
 	uint8_t build_id[PROFILE_MAX_BUILD_ID];
@@ -131,17 +133,17 @@ struct profile_module {
  * row, so that each sample has the facts of its own time.
  */
 struct profile_process {
-	uint64_t start_time_unix_ns; /* 0: not known */
+	uint64_t start_time_unix_ns; /* 0: unknown */
 	uint32_t pid;
 	strid comm;		 /* name of the main thread */
 	strid executable_path;	 /* /proc/PID/exe, in its mount namespace; "" for kernel threads */
 	strid container_id;	 /* "" : not in a container */
 	strid container_runtime; /* "docker", "containerd", "cri-o", "podman" or "" */
-	strid container_name;	 /* "web", "NAMESPACE/POD/NAME" in Kubernetes; "": not known */
+	strid container_name;	 /* "web", "NAMESPACE/POD/NAME" in Kubernetes; "": unknown */
 	strid pod_uid;		 /* Kubernetes, from the cgroup path; "" none */
 	strid systemd_unit;	 /* "nginx.service", "user@1000.service" or "" */
 	strid cgroup;		 /* path in the kernel */
-	/* What it says of itself, by the keys of resource attributes, in the form of labels.h. */
+	/* The resource attributes that it publishes, in the form of labels.h. */
 	strid attributes;
 };
 
@@ -149,12 +151,12 @@ struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
 	strid name;
-	strid labels; /* other labels of its samples (labels.h): of a pprof, or of their span */
+	strid labels; /* other labels of its samples (labels.h): those of a pprof, or a span */
 };
 
-/* A place in code. Lines (innermost inlined function first, the physical function last) are the
- * rows [first_line, first_line + n_lines) of lines; n_lines 0: not named; with first_line
- * PROFILE_NONE it has no name. */
+/* A place in code. Its lines (innermost inlined function first, the physical function last) are the
+ * rows [first_line, first_line + n_lines) of lines. n_lines 0: not named yet, or, if first_line is
+ * PROFILE_NONE, without a name. */
 struct profile_frame {
 	uint64_t address; /* return addresses less one */
 	uint32_t module;
@@ -167,12 +169,12 @@ struct profile_function {
 	strid file;
 	uint32_t start_line;
 	strid module_name; /* kernel module of the function, else "" */
-	strid language;	   /* "c", "c++", "go", "rust" ...; "" not known */
+	strid language;	   /* "c", "c++", "go", "rust" ...; "": unknown */
 };
 
 struct profile_line {
 	uint32_t function;
-	uint32_t line, column; /* 0: not known */
+	uint32_t line, column; /* 0: unknown */
 };
 
 struct profile_stack {
@@ -187,7 +189,7 @@ struct profile_sample {
 	uint32_t n; /* of a weighted profile: the number of samples in it; 0: unknown */
 };
 
-/* What a process had in memory from then on, until the next one of it. */
+/* How much a process has in memory from that time until its next row. */
 struct profile_resident {
 	uint64_t time_unix_ns;
 	uint64_t bytes; /* 0: it has ended; PROFILE_RESIDENT_UNKNOWN */
@@ -195,12 +197,13 @@ struct profile_resident {
 };
 #define PROFILE_RESIDENT_UNKNOWN UINT64_MAX
 
-/* So many processes the kernel has killed for want of memory since it was looked at before. */
+/* The kernel killed n processes for want of memory between the last look and this time. */
 struct profile_kills {
 	uint64_t time_unix_ns, n;
 };
 
-/* One of them; certain: the kernel said so. Else one that was seen to end then, and may be it. */
+/* One of these processes. certain: the kernel's log names it; else it ended at that time and may be
+ * the one. */
 struct profile_victim {
 	uint64_t time_unix_ns;
 	uint32_t process, certain;
@@ -227,9 +230,9 @@ enum profile_counter {
 	PROFILE_STACKS_BAD_CFI,
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
-	PROFILE_STACKS_UNPROVEN, /* in a runtime's code, whose frames are not those that it keeps */
+	PROFILE_STACKS_UNPROVEN, /* a runtime's memory does not explain its frames */
 	PROFILE_STACKS_NO_REGS,
-	/* continued beyond the copy, as far as frame pointers were proven right */
+	/* Continued beyond the copy, as far as frame pointers were proven right. */
 	PROFILE_STACKS_CONTINUED,
 	PROFILE_STACKS_RUNTIME_LATE, /* without their runtime's frames, which came too late */
 	/* User stacks that reach their entry within the copy, by the bytes from the stack pointer
@@ -278,8 +281,8 @@ struct profile_type {
 	bool weighted;
 	uint32_t rate_hz;     /* 0: by period, not by rate */
 	uint32_t stack_bytes; /* the most copied of each user stack; 0: none, or unknown */
-	/* Of the sum of the values, where these are estimates, in squares of their unit; 0: it is
-	 * not known. It adds up as counters do. */
+	/* The variance of the sum of the values, if these are estimates, in squares of their unit;
+	 * 0: unknown. It adds up as counters do. */
 	double variance;
 	uint64_t counters[PROFILE_N_COUNTERS]; /* those that belong to this type */
 	ARRAY(struct profile_sample) samples;
@@ -309,16 +312,16 @@ struct profile {
 	ARRAY(struct profile_line) lines;
 	ARRAY(struct profile_stack) stacks;
 	ARRAY(uint32_t) stack_frames;
-	ARRAY(struct profile_resident) residents; /* in no order; empty: nobody looked */
+	ARRAY(struct profile_resident) residents; /* in no order; empty: not measured */
 	ARRAY(struct profile_kills) kills;	  /* of the whole host */
-	ARRAY(struct profile_victim) victims;	  /* of these */
+	ARRAY(struct profile_victim) victims;	  /* of these kills */
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
 	uint64_t counters[PROFILE_N_COUNTERS]; /* those of no type; see profile_counter() */
-	uint64_t start_unix_ns,
-		end_unix_ns; /* the window: the times of all samples are in [start, end) */
-	uint64_t gaps_ns;    /* the part without sampling: between files that were added up */
+	/* The window: the times of all samples are in [start, end). */
+	uint64_t start_unix_ns, end_unix_ns;
+	uint64_t gaps_ns; /* the part without sampling: between files that were added up */
 	struct profile_type types[PROFILE_MAX_TYPES];
 	uint32_t n_types;
 	/* Of a recorded file; empty, 0: unknown, or this host. */
@@ -327,12 +330,14 @@ struct profile {
 	uint64_t max_bytes;
 };
 
+/* Makes an empty profile with one type. max_bytes bounds its memory. */
 void profile_init(struct profile *p, uint64_t max_bytes);
+/* Frees the tables. */
 void profile_deinit(struct profile *p);
 /* Empties all tables and counters. Keeps the memory and the numbers of the first type, but not its
  * texts. */
 void profile_clear(struct profile *p);
-/* In use, not allocated: an emptied profile keeps its memory but is not full. */
+/* The bytes in use, not those allocated: an emptied profile keeps its memory but is not full. */
 uint64_t profile_bytes(const struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
@@ -375,17 +380,18 @@ bool profile_add_victim(struct profile *p, const struct profile_victim *v);
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* Adds a type without samples, with all counters 0. Its number; PROFILE_NONE: too many. */
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
-/* Samples of all types. */
+/* The number of samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 /*
  * Drops the samples, types, residents, kills and victims; set the types again before the next
  * samples. Counters are kept, as those of no type.
  */
 void profile_clear_samples(struct profile *p);
-/* The sum over all types and of those of no type. */
+/* The sum of a counter over all types, and over what belongs to no type. */
 uint64_t profile_counter(const struct profile *p, enum profile_counter c);
 void profile_clear_counters(struct profile *p);
-/* *ret: the profile with that type alone. It borrows everything; do not change or deinitialise it.
+/* Sets *ret to the profile with that type alone. It borrows everything; do not change or
+ * deinitialise it.
  * Its counters are those of the type; the first type's view also has those of no type, so that the
  * views of all types add up. */
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
@@ -393,14 +399,14 @@ void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
  * earlier type has that name: cpu-clock and task-clock are both "cpu". */
 const char *profile_type_name(const struct profile *p, uint32_t type);
 
-/* Gives each sample that stands for a period a value in the period's unit, so that samples of other
- * periods can be added. false: full. */
+/* Turns each sample's value from periods into the period's unit, so that samples of other periods
+ * can be added. false: full. */
 bool profile_weigh(struct profile *p);
 
 /*
- * Removes addresses of the kernel and of anonymous memory, for readers who may not learn where
- * these are: they become relative to their mapping, or 0. Addresses in files stay. Add nothing to
- * the profile afterwards.
+ * Hides the addresses of the kernel and of anonymous memory, for readers who may not learn them:
+ * they become relative to their mapping, or 0. Addresses in files stay. Add nothing to the profile
+ * afterwards.
  */
 void profile_hide_addresses(struct profile *p);
 
@@ -450,14 +456,15 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 	return *ret_n ? p->stack_frames.items + p->stacks.items[stack].first : NULL;
 }
 
-/* How long sampling was on: the window without its gaps. */
+/* How long sampling was on, in nanoseconds: the window without its gaps. */
 uint64_t profile_covered_ns(const struct profile *p);
 
-/* Is it the difference of two profiles? Then some value is below 0. */
+/* Is a value below 0, as in the difference of two profiles? */
 bool profile_is_difference(const struct profile *p);
 
 /* The period of a sample of value 1, with its type and unit: "cpu" in "nanoseconds", or the event
- * in its unit, such as "count". Unknown (folded stacks): 1 of "" in "". */
+ * in its unit, such as "count". Unknown (folded stacks): 1, "" and "". The texts are borrowed until
+ * the profile changes. */
 uint64_t profile_period(const struct profile *p);
 bool profile_has_period(const struct profile *p);
 const char *profile_period_type(const struct profile *p);
@@ -468,12 +475,12 @@ static inline const char *profile_text(const struct profile *p, strid id)
 	return strtab_get(&p->strings, id);
 }
 
-/* Are the samples of that type nanoseconds off the CPU? */
-/* Not code: a marker, or what is waited for. */
-bool profile_is_marked(const struct profile *p, uint32_t frame);
+/* Is the type PROFILE_OFF_CPU, PROFILE_WALL or PROFILE_WAKEUPS? */
 bool profile_is_off_cpu(const struct profile *p, uint32_t type);
 bool profile_is_wall(const struct profile *p, uint32_t type);
 bool profile_is_wakeups(const struct profile *p, uint32_t type);
+/* Is the frame not code, but a marker, or data that a thread waits for? */
+bool profile_is_marked(const struct profile *p, uint32_t frame);
 /* Does the frame say what a thread waits for (PROFILE_MARKER_WAIT and those after it)? */
 bool profile_is_wait(const struct profile *p, uint32_t frame);
 
