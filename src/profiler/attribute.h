@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One sample record -> one sample of the window: who (host), which frames (unwind), added up
- * (profile). The rooms below know nothing of each other; this is where they are joined.
+ * From a sample record to a sample of the window: whose it is (host), its frames (unwind), the sum
+ * (profile). These rooms do not know each other; the attribution joins them.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,82 +25,83 @@ struct perf_data_host;
 struct replay;
 struct attribution;
 
-/* filter: borrowed. */
+/* Everything is borrowed. replay NULL: the host is live. 0 or -errno. */
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
 		    const struct setup_profiler *setup, const struct filter *filter,
 		    struct replay *replay);
 struct attribution *attribution_free(struct attribution *a);
 
-/* Any record of the rings, in time order. false: a sample that is not wanted. */
+/* Takes a record; records come in the order of time. false: a sample that the filter excludes. */
 bool attribution_record(struct attribution *a, const struct record *r);
-/* Before the records of a drain: what they tell has happened. */
+/* Call it before the records of a drain, which all lie in the past by now. */
 void attribution_begin(struct attribution *a);
-/* Losses that no record reports. Losses of the side band put in doubt what we know of processes. */
+/* Counts losses that no record reports. After losses of the side band, what is known of processes
+ * is in doubt. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
-/* Something was not recorded: checks what is known of each process when it is sampled next. */
+/* Records are missing: checks what is known of each process at its next sample. */
 void attribution_doubt(struct attribution *a);
-/* A file is set aside for a process of the tree, or not any more (MESSAGE_QUARANTINE). */
+/* A file is set aside for a process of the tree, or no longer (MESSAGE_QUARANTINE). */
 void attribution_quarantine(struct attribution *a, const struct message *m);
 
-/* Facts of the file's host into the window. */
+/* Writes the facts of the recorded host into the window. */
 void attribution_put_host(struct attribution *a, const struct perf_data_host *host);
 
-/* Globs of the keys of resource attributes that processes may say of themselves, and may not; NULL:
- * all, and none. Borrowed. */
+/* Globs of the keys of resource attributes to take from processes, and to leave out; NULL: all, and
+ * none. Borrowed. */
 void attribution_choose_attributes(struct attribution *a, const char *allow, const char *deny);
 
-/* Told of each stack that is walked; borrowed. NULL: nobody is. */
+/* Reports each stack that is walked to watch; borrowed. NULL: to nobody. */
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 
-/* Where it is written when the events of switches stood still; borrowed. */
+/* The ledger that says when the events of switches stood still; borrowed. */
 void attribution_watch_gaps(struct attribution *a, const struct ledger *l);
 
-/* All records up to that time were taken: what stands still can be looked at now. */
+/* All records up to that time (perf clock) were taken: reads the stacks of threads that have been
+ * blocked since. */
 void attribution_read_late(struct attribution *a, uint64_t time_ns);
 
-/* A second source of frames is asked about each sample with a user stack; borrowed. 0 or
- * -ENOMEM. */
+/* Sets a second source of frames, which is asked about each sample with a user stack; borrowed. 0
+ * or -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);
-/* The frames that the source did not have yet when it was asked; none: there are no such frames.
- * false: the sample did not wait that long. */
+/* Brings frames for which the source answered FRAME_SOURCE_LATER; none: there are no such frames.
+ * false: the sample no longer waits. */
 bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
 			    const struct runtime_frames *frames);
 
-/* Readers of interpreters, which are told of processes; borrowed. They are a second source. 0 or
- * -ENOMEM. */
+/* Sets the readers of interpreters, as a second source, and reports processes with an interpreter
+ * to them; borrowed. 0 or -ENOMEM. */
 int attribution_set_readers(struct attribution *a, struct readers *readers);
 
-/*
- * What an event's records were, by profile_counter. The last event's may be of no type of the
- * profile.
- */
+/* The counters of an event's records, by profile_counter; borrowed. Switches, the last event, have
+ * counters but no type in the profile. */
 const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
-/* Before the window is read: time that threads were blocked up to time_ns (perf clock) becomes
- * samples. pause: from here on nobody tells what they do. */
+/* Call it before the window is read: the time that threads were blocked up to time_ns (perf clock)
+ * becomes samples. pause: no switches follow for now. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
 
-/* How much of the processes is in memory: each second, and (closes) before a window is read. */
+/* Measures how much memory processes have. Call it each second and (closes) before a window is
+ * read. */
 void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes);
 
-/* Looks for an interpreter in a process that may not have been sampled yet. */
+/* Looks for an interpreter in a process that may not have been sampled yet. time_ns: perf clock. */
 void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns);
-/* Ends of blocks were not seen. */
+/* Ends of allocated blocks were missed. */
 void attribution_miss_ends(struct attribution *a);
-/* Before the last window is closed: it tells what is in use then. */
+/* Call it before the last window is closed, which has the memory in use at that time. */
 void attribution_end(struct attribution *a);
 
-/* The window now being filled. */
+/* The window that is being filled; borrowed. */
 struct profile *attribution_profile(struct attribution *a);
-/* Before the window is read: samples wait for nothing any more. */
+/* Call it before the window is read: no sample waits for frames any longer. */
 void attribution_finish_samples(struct attribution *a);
 /*
- * Ends the window: the items the symbolizer needs for it (allocated, *ret_n; NULL when none).
- * Afterwards attribution_next_window() empties the profile and begins the next.
+ * Ends the window. Returns the items that the symbolizer needs for it, *ret_n of them, which the
+ * caller frees; NULL: none. attribution_next_window() then empties the profile and begins the next.
  */
 struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n);
 void attribution_next_window(struct attribution *a);
 
-/* handover's view of the files. */
+/* handover_callbacks.descriptor and .mark. */
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m);
 bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
 			   bool sent);
