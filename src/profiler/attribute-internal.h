@@ -166,8 +166,6 @@ void attribution_free_process(void *ctx, struct host_process *process);
 
 /* Adds the types of events to a window that begins. */
 void attribution_put_types(struct attribution *a);
-/* The counters of the type of an event; borrowed. */
-uint64_t *attribution_counters_of(struct attribution *a, uint32_t event);
 /* The value that a sample adds to its type. A sample of an event of bytes stands for a number of
  * pages of its page's size. */
 int64_t attribution_sample_value(const struct attribution *a, const struct record *r);

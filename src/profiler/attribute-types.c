@@ -104,7 +104,7 @@ void attribution_put_types(struct attribution *a)
 		off_cpu_put_types(a->off_cpu);
 }
 
-uint64_t *attribution_counters_of(struct attribution *a, uint32_t event)
+uint64_t *attribution_counters(struct attribution *a, uint32_t event)
 {
 	if (event >= a->profile.n_types ||
 	    (event < a->setup->n_events &&

@@ -352,15 +352,10 @@ void attribution_next_window(struct attribution *a)
 	array_clear(&a->items);
 }
 
-const uint64_t *attribution_counters(struct attribution *a, uint32_t event)
-{
-	return attribution_counters_of(a, event);
-}
-
 void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
-		attribution_counters_of(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
+		attribution_counters(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
 		if (lost.samples[i] && a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
 			off_cpu_lost(a->off_cpu);
 	}
@@ -578,7 +573,7 @@ void attribution_begin(struct attribution *a)
 
 bool attribution_record(struct attribution *a, const struct record *r)
 {
-	a->counters = attribution_counters_of(a, r->index);
+	a->counters = attribution_counters(a, r->index);
 	if (a->off_cpu)
 		off_cpu_record(a->off_cpu, r);
 	if (a->allocations)

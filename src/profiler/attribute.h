@@ -74,7 +74,7 @@ int attribution_set_readers(struct attribution *a, struct readers *readers);
 
 /* The counters of an event's records, by profile_counter; borrowed. Switches, the last event, have
  * counters but no type in the profile. */
-const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
+uint64_t *attribution_counters(struct attribution *a, uint32_t event);
 /* Call it before the window is read: the time that threads were blocked up to time_ns (perf clock)
  * becomes samples. pause: no switches follow for now. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
