@@ -120,7 +120,7 @@ def documentation():
     none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
          "etc/perfwalk.conf shows every key")
     overview = manual("perfwalk.1")
-    markers = re.findall(r'\[PROFILE_MARKER_\w+\] = "(.*)"', read("src/profile/profile.c"))
+    markers = re.findall(r'\[PROFILE_MARKER_\w+\] = "(.*)"', read("src/profile/texts.c"))
     waits = [m for m in markers if re.match(r"\[wait\b|\[waiting|\[on CPU\]|\[woken\]|\[idle\]|\[not seen\]", m)]
     record = manual("perfwalk-record.1")
     none([m for m in waits if m.strip("[]").replace("wait: ", "") not in record], "perfwalk-record(1) names each reason of a wait, and each state")
