@@ -91,9 +91,8 @@ static const struct config_key keys[] = {
 	 .min = KIB, .max = 65528, .multiple = 8,
 	 .help = "Bytes of the user stack copied with each sample. Frames beyond the copy are "
 		 "reported as truncated. The kernel copies at most 65528. auto starts with 16K and "
-		 "takes more, as far as ring_size has room, if that completes truncated stacks. "
-		 "Stacks larger than 65528 continue with frame pointers where these are proven "
-		 "right."},
+		 "takes more while that completes truncated stacks and ring_size has room. Stacks "
+		 "larger than 65528 continue with frame pointers where these are proven right."},
 	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), .value = "2M",
 	 .min = 128 * KIB, .max = GIB, .power_of_two = true,
 	 .help = "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that "
@@ -107,16 +106,16 @@ static const struct config_key keys[] = {
 		 "such programs run."},
 	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), .value = "yes",
 	 .help = "Keep the interpreter's own native functions in stacks that have its "
-		 "frames. Without them such a stack has the program's functions and the "
+		 "frames. With no, such a stack has only the program's functions and the "
 		 "native functions of other libraries."},
 	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), .value = "no",
-	 .help = "Also sample where memory grows: one of 61 pages that programs touch for "
-		 "the first time, in bytes, with its stack. A section "
+	 .help = "Also sample where memory grows: every 61st page that a program touches "
+		 "for the first time, with its stack. The profiles count bytes. A section "
 		 "[event:memory_growth] does the same and can set another period. The local "
-		 "store also keeps, for its pages, what the largest processes have in memory, "
-		 "every ten seconds and at the end of each interval, and what the kernel killed "
-		 "for want of memory. "
-		 "perfwalk-record(1) explains under --memory what counts."},
+		 "store then also keeps how much memory the largest processes have, every ten "
+		 "seconds and at the end of each interval, and which processes the kernel "
+		 "killed for want of memory. perfwalk-record(1) explains under --memory what "
+		 "counts."},
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), .value = "1024", .min = 16,
 	 .max = 16384,
 	 .help = "The maximum number of frames in a stack. Further frames are reported as "
@@ -157,8 +156,8 @@ static const struct config_key keys[] = {
 	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), .value = "1000", .min = 1,
 	 .max = 100000,
 	 .help = "The maximum number of sampled blocks per second on each CPU. When it is "
-		 "used up, no allocation is seen for the rest of that second; the log and "
-		 "ctl status say so."},
+		 "used up, perfwalk sees no allocations for the rest of that second; the "
+		 "log and ctl status say so."},
 
 	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]),
 	 .help = "Names of processes or threads; * ? [...] work as in the shell. Commas separate "
