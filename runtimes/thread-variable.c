@@ -11,6 +11,7 @@ enum {
 	CHUNK = 128, /* read at a time */
 	NUMBER = 16, /* of a thread of glibc, in front of its list of robust locks */
 	NEAR_BYTES = 4096,
+	RSEQ_CPU = 4, /* in the struct of rseq(2): the CPU, or what is no number of one */
 };
 #define UNRESOLVED 4096 /* less is no address */
 
@@ -143,24 +144,92 @@ uint32_t thread_struct_bytes(const struct image *image)
 	return at && memory_read(image->memory, at, &bytes, sizeof(bytes)) ? bytes : 0;
 }
 
-bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
-			       uint64_t robust_list, uint32_t own_tid, uint64_t *ret_address,
-			       uint64_t *ret_value)
+int32_t thread_struct_cpu(const struct image *image)
 {
-	uint64_t thread =
-		robust_list > NUMBER ? arch_thread_of_list(robust_list, v->glibc_bytes) : 0;
-	uint64_t number_at = robust_list - NUMBER, at = thread + (uint64_t)v->offset;
-	uint64_t start = at < number_at ? at : number_at;
-	uint64_t end = at < number_at ? number_at + sizeof(own_tid) : at + sizeof(*ret_value);
-	uint8_t bytes[NEAR_BYTES];
+	uint64_t offset_at = image_symbol(image, "__rseq_offset");
+	uint64_t size_at = image_symbol(image, "__rseq_size");
+	int64_t offset;
+	uint32_t size;
 
-	if (v->module || v->musl_thread || !thread || end - start > sizeof(bytes) ||
-	    !memory_read(m, start, bytes, end - start) ||
-	    memory_u32_of(bytes, (int32_t)(number_at - start)) != own_tid)
+	if (!offset_at || !size_at ||
+	    !memory_read(image->memory, offset_at, &offset, sizeof(offset)) ||
+	    !memory_read(image->memory, size_at, &size, sizeof(size)) ||
+	    size < RSEQ_CPU + sizeof(uint32_t) || offset <= -NEAR_BYTES || offset >= NEAR_BYTES)
+		return 0;
+	return (int32_t)offset + RSEQ_CPU;
+}
+
+/* A part of a thread's struct, and what lies around it. */
+struct near_part {
+	uint64_t thread, number_at, start, end;
+	uint8_t bytes[NEAR_BYTES];
+};
+
+static void add_to_part(struct near_part *p, uint64_t at, size_t n)
+{
+	p->start = at < p->start ? at : p->start;
+	p->end = at + n > p->end ? at + n : p->end;
+}
+
+/* With the thread's number, at first alone. */
+static bool begin_part(struct near_part *p, const struct thread_variable *v, uint64_t robust_list)
+{
+	p->thread = !v->musl_thread && robust_list > NUMBER
+			    ? arch_thread_of_list(robust_list, v->glibc_bytes)
+			    : 0;
+	p->number_at = p->start = robust_list - NUMBER;
+	p->end = p->start + sizeof(uint32_t);
+	return p->thread != 0;
+}
+
+static bool read_part(struct near_part *p, struct memory *m, uint32_t own_tid)
+{
+	return p->end - p->start <= sizeof(p->bytes) &&
+	       memory_read(m, p->start, p->bytes, p->end - p->start) &&
+	       memory_u32_of(p->bytes, (int32_t)(p->number_at - p->start)) == own_tid;
+}
+
+static void add_cpu(struct near_part *p, const struct thread_variable *v)
+{
+	if (v->cpu)
+		add_to_part(p, p->thread + (uint64_t)(int64_t)v->cpu, sizeof(uint32_t));
+}
+
+static uint32_t cpu_of_part(const struct near_part *p, const struct thread_variable *v)
+{
+	uint64_t at = p->thread + (uint64_t)(int64_t)v->cpu;
+
+	return v->cpu ? memory_u32_of(p->bytes, (int32_t)(at - p->start)) : THREAD_NO_CPU;
+}
+
+bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
+			       uint64_t robust_list, uint32_t own_tid, bool with_cpu,
+			       struct thread_near *ret)
+{
+	struct near_part p;
+
+	if (v->module || !begin_part(&p, v, robust_list))
 		return false;
-	*ret_address = at;
-	*ret_value = memory_u64_of(bytes, (int32_t)(at - start));
+	ret->address = p.thread + (uint64_t)v->offset;
+	add_to_part(&p, ret->address, sizeof(ret->value));
+	if (with_cpu)
+		add_cpu(&p, v);
+	if (!read_part(&p, m, own_tid))
+		return false;
+	ret->value = memory_u64_of(p.bytes, (int32_t)(ret->address - p.start));
+	ret->cpu = with_cpu ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 	return true;
+}
+
+uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,
+		    uint32_t own_tid)
+{
+	struct near_part p;
+
+	if (!v->cpu || !begin_part(&p, v, robust_list))
+		return THREAD_NO_CPU;
+	add_cpu(&p, v);
+	return read_part(&p, m, own_tid) ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 }
 
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,

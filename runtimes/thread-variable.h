@@ -10,6 +10,9 @@ struct thread_variable {
 	uint64_t module; /* 0: at offset from the thread pointer */
 	int64_t offset;
 	uint32_t glibc_bytes; /* of glibc's struct of a thread; 0: not known */
+	/* From the thread pointer to where the kernel writes the number of the CPU (rseq(2));
+	 * 0: not known. */
+	int32_t cpu;
 	/* The struct of one of musl's threads (musl.h); 0: they are glibc's. */
 	uint64_t musl_thread;
 	bool node; /* it leads to contexts of Node.js (node-context.h) */
@@ -25,17 +28,31 @@ uint64_t thread_variable_address(struct memory *m, const struct thread_variable 
 
 /* The bytes of glibc's struct of a thread, if that is its image; 0: it is not. */
 uint32_t thread_struct_bytes(const struct image *image);
+/* thread_variable.cpu, if that is the image of glibc's loader (2.35 and later); 0: it is not, or
+ * programs do without. */
+int32_t thread_struct_cpu(const struct image *image);
 /*
  * The thread pointer of the thread of that number in its own pid namespace, from the address of its
  * list of robust locks, and glibc_bytes; 0: that is not where glibc has it.
  */
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
 			   uint32_t glibc_bytes);
+
+/* What one read of a thread's struct tells. */
+struct thread_near {
+	uint64_t address, value; /* of the variable */
+	/* The last one that it ran the program on, if that was wanted; THREAD_NO_CPU: not known. */
+	uint32_t cpu;
+};
+#define THREAD_NO_CPU UINT32_MAX
 /*
- * The variable's address in that thread of glibc, and its value, if one read has these and the
- * thread's number: in programs and libraries whose variables lie beside the thread's struct. false:
- * they are not near each other, or the thread is another one.
+ * That of a thread of glibc, if one read has the variable, the thread's number and the CPU's: in
+ * programs and libraries whose variables lie beside the thread's struct. false: they are not near
+ * each other, or the thread is another one.
  */
 bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
-			       uint64_t robust_list, uint32_t own_tid, uint64_t *ret_address,
-			       uint64_t *ret_value);
+			       uint64_t robust_list, uint32_t own_tid, bool with_cpu,
+			       struct thread_near *ret);
+/* The CPU alone, as above. */
+uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,
+		    uint32_t own_tid);

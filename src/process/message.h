@@ -201,6 +201,8 @@ struct client_threads {
 	uint32_t has_context;
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
 	uint32_t context_node;
+	int32_t context_cpu;
+	uint32_t reserved;
 };
 
 struct message {

@@ -21,34 +21,52 @@ enum {
 };
 #define MAX_BYTES (UINT64_C(16) << 20)
 
-static bool is_glibc(const char *path)
+static bool is_glibc(const char *name)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
 	return strcmp(name, "libc.so.6") == 0 || strncmp(name, "libc-2.", 7) == 0;
 }
 
+static bool is_loader(const char *name)
+{
+	return strncmp(name, "ld-linux-", 9) == 0;
+}
+
 /* Its code. */
-static const struct host_mapping *find_glibc(const struct host_process *p)
+static const struct host_mapping *find_library(const struct host_process *p,
+					       bool (*is)(const char *name))
 {
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		const struct host_mapping *m = &p->mappings[i];
+		const char *path = m->kind == HOST_MAPPING_FILE ? m->file->path : "";
+		const char *slash = strrchr(path, '/');
 
-		if (m->kind == HOST_MAPPING_FILE && is_glibc(m->file->path))
+		if (is(slash ? slash + 1 : path))
 			return m;
 	}
 	return NULL;
 }
 
-uint32_t c_library_glibc_bytes(const struct host_process *p, struct memory *memory)
+static bool open_library(const struct host_process *p, bool (*is)(const char *name),
+			 struct memory *memory, struct image *ret)
 {
-	const struct host_mapping *m = find_glibc(p);
-	struct image image;
+	const struct host_mapping *m = find_library(p, is);
 
 	return m && m->start >= m->file_offset &&
-			       image_open(&image, memory, m->start - m->file_offset)
-		       ? thread_struct_bytes(&image)
-		       : 0;
+	       image_open(ret, memory, m->start - m->file_offset);
+}
+
+uint32_t c_library_glibc_bytes(const struct host_process *p, struct memory *memory)
+{
+	struct image image;
+
+	return open_library(p, is_glibc, memory, &image) ? thread_struct_bytes(&image) : 0;
+}
+
+int32_t c_library_glibc_cpu(const struct host_process *p, struct memory *memory)
+{
+	struct image image;
+
+	return open_library(p, is_loader, memory, &image) ? thread_struct_cpu(&image) : 0;
 }
 
 /* "START-END rw-p ...": to be written, and shared with nobody. */
@@ -86,7 +104,7 @@ uint64_t c_library_musl_thread(const struct host_process *p, FILE *maps,
 	size_t size = 0;
 	ssize_t n;
 
-	if (!chunk || find_glibc(p))
+	if (!chunk || find_library(p, is_glibc))
 		return 0;
 	m.reads_left = MAX_READS;
 	m.bytes_left = MAX_BYTES;

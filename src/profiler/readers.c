@@ -217,6 +217,7 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 	i->threads.context_offset = v->offset;
 	i->threads.context_musl_thread = v->musl_thread;
 	i->threads.context_glibc_bytes = v->glibc_bytes;
+	i->threads.context_cpu = v->cpu;
 	i->threads.context_node = v->node;
 	i->threads.has_context = 1;
 	tell(i, MESSAGE_INTERPRETER);

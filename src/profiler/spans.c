@@ -102,6 +102,7 @@ static void look_at_library(struct looking *l, const struct host_process *p, FIL
 	begin_reading(l, key);
 	ret->musl_thread = c_library_musl_thread(p, maps, &memory);
 	ret->glibc_bytes = c_library_glibc_bytes(p, &memory);
+	ret->cpu = c_library_glibc_cpu(p, &memory);
 	readable_deinit(&l->readable);
 	if (ret->musl_thread)
 		log_debug("process %u: its threads are musl's", p->pid);

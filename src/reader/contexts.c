@@ -96,17 +96,16 @@ struct found_record {
 static struct found_record find_record(const struct contexts *c, struct context_thread *t,
 				       struct memory *m, const struct context_sample *s)
 {
-	uint64_t variable, value = 0;
+	struct thread_near near;
 	struct node_context node;
 
-	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, &variable,
-				       &value)) {
-		variable = find_far(c, t, m, s);
-		value = variable && !c->variable.node ? memory_u64(m, variable) : 0;
+	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, false, &near)) {
+		near.address = find_far(c, t, m, s);
+		near.value = near.address && !c->variable.node ? memory_u64(m, near.address) : 0;
 	}
 	if (!c->variable.node)
-		return (struct found_record){value, variable, value};
-	return variable && node_context_find(m, variable, &node)
+		return (struct found_record){near.value, near.address, near.value};
+	return near.address && node_context_find(m, near.address, &node)
 		       ? (struct found_record){node.record, node.slot, node.map}
 		       : (struct found_record){0};
 }
