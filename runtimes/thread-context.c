@@ -5,7 +5,7 @@ enum { VALID = 24, SIZE = 26, MOST_BYTES = 256, PAGE = 4096 };
 
 /* Most records are whole with one read. It ends with the page, which may be the last of its memory.
  */
-static uint32_t first_bytes(uint64_t address)
+uint32_t thread_context_at_once(uint64_t address)
 {
 	uint64_t left = PAGE - address % PAGE;
 
@@ -17,7 +17,7 @@ static uint32_t first_bytes(uint64_t address)
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
-	uint32_t n, n_first = first_bytes(address);
+	uint32_t n, n_first = thread_context_at_once(address);
 	uint16_t size;
 
 	if (!address || !memory_read(m, address, ret, n_first) || ret[VALID] != 1)

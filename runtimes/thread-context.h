@@ -22,6 +22,9 @@ enum {
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 
+/* How many bytes of the record at address are read at once. */
+uint32_t thread_context_at_once(uint64_t address);
+
 /* The ids in n bytes that were read, borrowed; false: there is no span. */
 bool thread_context_ids(const uint8_t *bytes, uint32_t n, const uint8_t **ret_trace,
 			const uint8_t **ret_span);

@@ -118,6 +118,7 @@ static struct contexts *contexts_of(const struct client_threads *t)
 		.module = t->context_module,
 		.offset = t->context_offset,
 		.glibc_bytes = t->context_glibc_bytes,
+		.cpu = t->context_cpu,
 		.musl_thread = t->context_musl_thread,
 		.node = t->context_node != 0,
 	};
@@ -374,7 +375,7 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 			 struct frame_record_context *ret)
 {
 	struct clients *c = client->all;
-	struct context_sample s = {.now_ns = clock_monotonic_ns()};
+	struct context_sample s = {.cpu = sample->cpu, .now_ns = clock_monotonic_ns()};
 
 	ret->n = 0;
 	if (!client->contexts && !client->goroutines)

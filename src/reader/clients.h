@@ -38,7 +38,7 @@ void clients_forget_told(struct clients *c);
 /* A sample: a thread, its registers in any order, and the copy of its native stack from
  * `start` on; n_stack 0: none. */
 struct client_sample {
-	uint32_t tid, n_registers;
+	uint32_t tid, cpu, n_registers;
 	const uint64_t *registers;
 	uint64_t start, n_stack;
 	const uint8_t *stack;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each read is a system call, so most samples take two: the variable, beside the number that proves
- * whose it is, and the record. A record that was not in its thread's last sample is read twice, and
- * so is the variable: the thread may have gone on meanwhile, and a half-written record may look
- * like a whole one. One that was proven so and has the same bytes needs no such proof.
+ * whose it is, and the record. What was not in the thread's last sample needs a proof that the
+ * thread stood still meanwhile, since a half-written record may look like a whole one. The thread
+ * can go on only on another CPU, and there the kernel first writes that one's number beside the
+ * variable, for its restartable sequences (rseq(2)). Threads without that number prove it by the
+ * same bytes in a second read.
+ *
+ * A thread that writes its spans into one record has that read first, and the variable with the CPU
+ * behind it: two reads are the proof, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +32,7 @@ struct contexts {
 		/* The last one that was proven. */
 		uint64_t record, hash;
 		uint32_t n;
+		bool rewritten; /* in the place of the one before it */
 	} items[N_THREADS];
 };
 
@@ -90,23 +96,27 @@ static uint64_t find_far(const struct contexts *c, struct context_thread *t, str
 /* A record, and what leads to it: a word that the thread changes when it leaves the span. */
 struct found_record {
 	uint64_t record, word_at, word;
+	uint32_t cpu; /* as it was with the word; THREAD_NO_CPU: not known */
 };
 
 /* record 0: it has none. */
 static struct found_record find_record(const struct contexts *c, struct context_thread *t,
-				       struct memory *m, const struct context_sample *s)
+				       struct memory *m, const struct context_sample *s,
+				       bool with_cpu)
 {
 	struct thread_near near;
 	struct node_context node;
 
-	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, false, &near)) {
+	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, with_cpu,
+				       &near)) {
+		near.cpu = THREAD_NO_CPU;
 		near.address = find_far(c, t, m, s);
 		near.value = near.address && !c->variable.node ? memory_u64(m, near.address) : 0;
 	}
 	if (!c->variable.node)
-		return (struct found_record){near.value, near.address, near.value};
+		return (struct found_record){near.value, near.address, near.value, near.cpu};
 	return near.address && node_context_find(m, near.address, &node)
-		       ? (struct found_record){node.record, node.slot, node.map}
+		       ? (struct found_record){node.record, node.slot, node.map, THREAD_NO_CPU}
 		       : (struct found_record){0};
 }
 
@@ -115,12 +125,27 @@ static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t 
 	return t->record == record && t->hash == hash && t->n == n;
 }
 
-static bool stands_still(struct memory *now, const struct found_record *found, const uint8_t *bytes,
-			 uint32_t n)
+/* Since the sample: it may be no longer than what is read at once, because a read may have to wait.
+ */
+static bool has_stayed(const struct contexts *c, struct memory *now, const struct context_sample *s,
+		       const struct found_record *found, bool guessed, uint32_t n)
+{
+	uint32_t cpu = guessed ? found->cpu : THREAD_NO_CPU;
+
+	if (n > thread_context_at_once(found->record))
+		return false;
+	if (cpu == THREAD_NO_CPU)
+		cpu = thread_cpu(now, &c->variable, s->robust_list, s->number);
+	return cpu == s->cpu;
+}
+
+/* guessed: the record was read before the word and the CPU. */
+static bool is_the_same(struct memory *now, const struct found_record *found, bool guessed,
+			const uint8_t *bytes, uint32_t n)
 {
 	uint8_t again[THREAD_CONTEXT_MAX_BYTES];
 
-	return memory_u64(now, found->word_at) == found->word &&
+	return (guessed || memory_u64(now, found->word_at) == found->word) &&
 	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
@@ -128,17 +153,23 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	struct context_thread *t = thread_of(c, s->number);
-	const struct found_record found = find_record(c, t, sampled, s);
-	uint32_t n = thread_context_read(sampled, found.record, ret);
-	uint64_t hash;
+	uint64_t guess = t->rewritten ? t->record : 0, hash;
+	uint32_t n = thread_context_read(sampled, guess, ret);
+	const struct found_record found = find_record(c, t, guess ? now : sampled, s, guess != 0);
+	bool guessed = guess && found.record == guess;
 
+	if (!guessed)
+		n = thread_context_read(sampled, found.record, ret);
+	t->rewritten = t->rewritten && n;
 	if (!n)
 		return 0;
 	hash = hash_bytes(ret, n, 0);
 	if (is_proven(t, found.record, hash, n))
 		return n;
-	if (!stands_still(now, &found, ret, n))
+	if (!has_stayed(c, now, s, &found, guessed, n) &&
+	    !is_the_same(now, &found, guessed, ret, n))
 		return 0;
+	t->rewritten = t->record == found.record;
 	t->record = found.record;
 	t->hash = hash;
 	t->n = n;

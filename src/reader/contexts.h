@@ -12,6 +12,7 @@ struct contexts *contexts_free(struct contexts *c);
 
 struct context_sample {
 	uint32_t number; /* of the thread, in its own pid namespace */
+	uint32_t cpu;	 /* that it was sampled on: the caller keeps it from everybody else */
 	uint64_t robust_list;
 	uint64_t now_ns;
 };

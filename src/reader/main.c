@@ -93,7 +93,7 @@ static bool may_read(struct reader_role *r)
 static bool read_client(struct reader_role *r, struct reader_client *client,
 			const struct watched *w)
 {
-	struct client_sample sample = {.tid = w->sample.tid};
+	struct client_sample sample = {.tid = w->sample.tid, .cpu = w->sample.cpu};
 	struct record record;
 
 	if (peek_record(w->peek, &record)) {

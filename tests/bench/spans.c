@@ -4,7 +4,9 @@
  * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The
  * structs of Go are made as its runtime has them.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,7 +20,8 @@
 enum { ROUNDS = 20000, PASSES = 9, NUMBER = 4711 };
 
 static __thread void *variable;
-static uint8_t record[64] __attribute__((aligned(8)));
+static uint8_t record[64] __attribute__((aligned(64)));
+static uint8_t other_record[64] __attribute__((aligned(64)));
 static uint8_t thread[512] __attribute__((aligned(8))), goroutine[512] __attribute__((aligned(8)));
 static uint64_t labels[3], pairs[2][4];
 static const char span_key[] = "span_id", trace_key[] = "trace_id";
@@ -51,13 +54,13 @@ static struct memory budget(void)
 
 /* The broker tells both once for each thread. */
 static uint64_t list;
-static uint32_t own_tid;
+static uint32_t own_tid, cpu;
 
 static struct contexts *contexts;
 
 static bool read_context(void)
 {
-	const struct context_sample s = {own_tid, list, 0};
+	const struct context_sample s = {.number = own_tid, .cpu = cpu, .robust_list = list};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 
@@ -68,6 +71,13 @@ static bool read_other_context(void)
 {
 	record[0]++;
 	return read_context();
+}
+
+/* Tracers that make a record for each span. */
+static bool read_other_record(void)
+{
+	variable = variable == record ? other_record : record;
+	return read_other_context();
 }
 
 static bool read_no_context(void)
@@ -146,6 +156,14 @@ static void set_text(uint64_t *string, const char *text)
 	string[1] = strlen(text);
 }
 
+/* As glibc tells; 0: it is too old. */
+static int32_t cpu_offset(void)
+{
+	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+
+	return offset ? (int32_t)*offset + 4 : 0;
+}
+
 static void make_context(void)
 {
 	struct memory m = budget();
@@ -155,11 +173,24 @@ static void make_context(void)
 	(void)syscall(SYS_get_robust_list, 0, &list, &size);
 	own_tid = (uint32_t)gettid();
 	v.offset = (int64_t)((uintptr_t)&variable - thread_pointer_of(&m, list, own_tid, 0));
+	v.cpu = cpu_offset();
 	contexts = contexts_new(&v);
 	memset(record, 7, sizeof(record));
 	record[24] = 1;
 	put(record + 26, 0);
+	memcpy(other_record, record, sizeof(record));
 	variable = record;
+}
+
+/* As a reader does. */
+static bool stay_on_this_cpu(void)
+{
+	cpu_set_t only;
+
+	cpu = (uint32_t)sched_getcpu();
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	return sched_setaffinity(0, sizeof(only), &only) == 0;
 }
 
 static void make_labels(const struct go_layout *l)
@@ -184,11 +215,12 @@ int main(void)
 		return 1;
 	make_labels(&layout);
 	make_context();
-	if (!contexts)
+	if (!contexts || !stay_on_this_cpu())
 		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
-			       measure("another one", read_other_context) &&
+			       measure("another one in its record", read_other_context) &&
+			       measure("another one", read_other_record) &&
 			       measure("none", read_no_context) &&
 			       measure("two labels, as at the last sample", read_labels) &&
 			       measure("two other labels", read_other_labels) &&

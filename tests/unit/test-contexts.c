@@ -54,7 +54,8 @@ static void begin(struct thread_variable v)
 	uint64_t list, size;
 
 	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
-	sample = (struct context_sample){(uint32_t)gettid(), list, NSEC_PER_SEC};
+	sample = (struct context_sample){
+		.number = (uint32_t)gettid(), .robust_list = list, .now_ns = NSEC_PER_SEC};
 	contexts = contexts_new(&v);
 	CHECK(contexts != NULL);
 	change_at = 0;
@@ -99,6 +100,15 @@ static void test_few_reads(void)
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(bytes[23], ==, 9);
 	CHECK_INT(n_reads, ==, 4);
+	/* That record is read first now. */
+	records[1].span[7] = 10;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 10);
+	CHECK_INT(n_reads, ==, 3);
+	variable = &records[0];
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 1);
+	CHECK_INT(n_reads, ==, 5);
 	variable = NULL;
 	CHECK_INT(read_context(), ==, 0);
 	CHECK_INT(n_reads, ==, 1);
@@ -145,17 +155,135 @@ static void test_gone_on(void)
 	check_change(begin_writing, 4, 0);
 }
 
+/* ---- Threads whose CPU is known ---- */
+
+enum { CPU = 3, POINTER = 0x100, LIST = 0x2e0, CPU_AT = 0x924 };
+
+static uint64_t words[512]; /* a part of a thread's struct, the pointer to it in the middle */
+
+static void put_word(uint32_t at, const void *word, size_t n)
+{
+	memcpy((uint8_t *)words + POINTER + at, word, n);
+}
+
+static void set_record(const struct record *r)
+{
+	memcpy(words, &r, sizeof(r));
+}
+
+static void set_cpu(uint32_t cpu)
+{
+	put_word(CPU_AT, &cpu, sizeof(cpu));
+}
+
+static void begin_on_cpu(void)
+{
+	begin((struct thread_variable){.offset = -POINTER, .cpu = CPU_AT});
+	sample.robust_list = (uintptr_t)words + POINTER + LIST;
+	sample.cpu = CPU;
+	put_word(LIST - 16, &sample.number, sizeof(sample.number));
+	set_record(&records[0]);
+	set_cpu(CPU);
+}
+
+static void test_fewer_reads(void)
+{
+	begin_on_cpu();
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 3);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 2);
+	set_record(&records[1]);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 3);
+	/* From the second time on that record is read first. */
+	records[1].span[7] = 9;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 3);
+	records[1].span[7] = 10;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 10);
+	CHECK_INT(n_reads, ==, 2);
+	/* What is not read at once is compared. */
+	records[1].n = 300;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 300);
+	CHECK_INT(n_reads, ==, 4);
+	end();
+}
+
+/* The record changes, and the variable, while the thread runs on another CPU. */
+static void go_on(void)
+{
+	set_cpu(CPU + 1);
+	set_record(&records[1]);
+	records[0].span[7]++;
+}
+
+static void rewrite(void)
+{
+	set_cpu(CPU + 1);
+	records[0].span[7]++;
+}
+
+static uint32_t read_while(void (*what)(void), int at)
+{
+	uint32_t n;
+
+	change = what;
+	change_at = at;
+	n = read_context();
+	change_at = 0;
+	return n;
+}
+
+static void test_another_cpu(void)
+{
+	begin_on_cpu();
+	CHECK_INT(read_while(go_on, 2), ==, 0);
+	CHECK_INT(read_context(), >, 0);
+	end();
+	begin_on_cpu();
+	CHECK_INT(read_while(go_on, 3), ==, 0);
+	end();
+	/* There it stands still. */
+	begin_on_cpu();
+	set_cpu(CPU + 1);
+	CHECK_INT(read_context(), >, 0);
+	CHECK_INT(n_reads, ==, 5);
+	end();
+}
+
+static void test_another_cpu_after_guess(void)
+{
+	begin_on_cpu();
+	for (int i = 0; i < 3; i++, records[0].span[7]++)
+		CHECK_INT(read_context(), >, 0);
+	CHECK_INT(n_reads, ==, 2);
+	CHECK_INT(read_while(rewrite, 2), ==, 0);
+	CHECK_INT(read_context(), >, 0);
+	set_cpu(CPU);
+	records[0].span[7]++;
+	CHECK_INT(read_context(), >, 0);
+	records[0].span[7]++;
+	CHECK_INT(read_while(go_on, 2), >, 0);
+	CHECK_INT(bytes[0], ==, 2);
+	/* The CPU that came with the other record proves nothing of this one. */
+	CHECK_INT(n_reads, >, 3);
+	end();
+}
+
 /* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. */
 static void test_block(void)
 {
-	static uint64_t vector[8], words[256];
+	static uint64_t vector[8];
 	struct thread_variable v = {.module = 2, .offset = 16, .glibc_bytes = 0};
 	uint64_t block[8] = {0};
 
 	begin(v);
+	memset(words, 0, sizeof(words));
 	/* The thread's struct is made: its list of robust locks is 0x2e0 bytes behind it. */
-	sample.robust_list = (uintptr_t)words + 0x2e0;
-	memcpy((uint8_t *)words + 0x2e0 - 16, &sample.number, sizeof(sample.number));
+	sample.robust_list = (uintptr_t)words + LIST;
+	memcpy((uint8_t *)words + LIST - 16, &sample.number, sizeof(sample.number));
 	words[1] = (uintptr_t)&vector[2];
 	vector[0] = 2;
 	vector[2 + 2 * 2] = (uintptr_t)block;
@@ -176,6 +304,9 @@ int main(void)
 #ifdef __x86_64__
 	RUN(test_few_reads);
 	RUN(test_gone_on);
+	RUN(test_fewer_reads);
+	RUN(test_another_cpu);
+	RUN(test_another_cpu_after_guess);
 	RUN(test_block);
 #else
 	SKIP("thread pointers are not known here");
