@@ -234,6 +234,17 @@ uint16_t text_url_port(const char *url)
 	return text_parse_u64(digits, 1, UINT16_MAX, &port) == 0 ? (uint16_t)port : 0;
 }
 
+void text_format_hex(char *dst, const uint8_t *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		*dst++ = digits[bytes[i] >> 4];
+		*dst++ = digits[bytes[i] & 15];
+	}
+	*dst = '\0';
+}
+
 const char *text_format_bytes(char *buf, size_t size, uint64_t bytes)
 {
 	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -47,6 +47,8 @@ int text_parse_bool(const char *text, bool *ret);
 /* The port in a URL, which may have a scheme, a user and a path; 0: none. */
 uint16_t text_url_port(const char *url);
 
+/* Two lower-case digits for each of n bytes; dst: 2 * n + 1 bytes. */
+void text_format_hex(char *dst, const uint8_t *bytes, size_t n);
 /* "1.5 MiB", "312 B". Returns buf. */
 const char *text_format_bytes(char *buf, size_t size, uint64_t bytes);
 /* "10s", "250ms", "1m30s": text_parse_duration_ns() reads it back if it is a single unit. Returns

@@ -15,6 +15,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/disk-reserve.h"
+#include "util/text.h"
 
 #define NAME_BYTES  (DEBUG_ID_HEX_MAX + 32)
 #define MAX_ENTRIES 65536
@@ -27,8 +28,7 @@ struct cached_file {
 
 const char *debug_id_hex(const struct debug_id *id, char buf[DEBUG_ID_HEX_MAX])
 {
-	for (uint32_t i = 0; i < id->n; i++)
-		(void)snprintf(buf + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
+	text_format_hex(buf, id->bytes, id->n);
 	return buf;
 }
 

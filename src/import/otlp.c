@@ -13,6 +13,7 @@
 #include "src/import/otlp-internal.h"
 #include "src/profile/labels.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 #define MEMORY_FIELD 15 /* proto/kept-memory.proto */
 
@@ -141,13 +142,9 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 
 static void keep_id(struct sample_facts *facts, const char *key, const struct span *id)
 {
-	static const char digits[] = "0123456789abcdef";
-	char hex[2 * LABEL_TRACE_BYTES + 1] = "";
+	char hex[2 * LABEL_TRACE_BYTES + 1];
 
-	for (size_t i = 0; i < id->n; i++) {
-		hex[2 * i] = digits[id->bytes[i] >> 4];
-		hex[2 * i + 1] = digits[id->bytes[i] & 15];
-	}
+	text_format_hex(hex, id->bytes, id->n);
 	import_keep_label(&facts->labels, &(struct label){.key = key, .text = hex, .unit = ""},
 			  &facts->text, &facts->n);
 }

@@ -19,6 +19,7 @@
 
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug" /* the place of all distributions */
 #define IN_ROOT		(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
@@ -127,8 +128,7 @@ int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
 
 	if (n < 1 || n > 64)
 		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		(void)snprintf(name + 2 * i, 3, "%02x", build_id[i]);
+	text_format_hex(name, build_id, n);
 	(void)strcat(name, ".debug");
 	path_fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (path_fd < 0 || fstat(dir, &owner) < 0)

@@ -226,8 +226,7 @@ static void put_id(FILE *out, const char *key, const uint8_t *bytes, size_t n)
 {
 	char text[2 * LABEL_TRACE_BYTES + 1];
 
-	for (size_t i = 0; i < n; i++)
-		(void)snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	text_format_hex(text, bytes, n);
 	label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
 }
 

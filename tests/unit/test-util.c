@@ -234,6 +234,8 @@ static void test_units(void)
 	CHECK_INT(text_parse_u64("1x", 1, 10, &v), ==, -EINVAL);
 	CHECK(text_parse_bool("On", &b) == 0 && b);
 	CHECK_INT(text_parse_bool("maybe", &b), ==, -EINVAL);
+	text_format_hex(buf, (const uint8_t *)"\x00\x9a\xff", 3);
+	CHECK_STR(buf, "009aff");
 	CHECK_STR(text_format_bytes(buf, sizeof(buf), 1536), "1.5 KiB");
 	CHECK_STR(text_format_duration(buf, sizeof(buf), 90 * NSEC_PER_SEC), "1m30s");
 	CHECK_STR(text_format_duration(buf, sizeof(buf), 10 * NSEC_PER_SEC), "10s");
