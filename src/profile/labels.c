@@ -15,16 +15,22 @@
 
 static void put_field(FILE *out, const char *text, char end)
 {
-	for (; *text; text++)
-		(void)fputc(strchr(ENDS, *text) ? ' ' : *text, out);
+	size_t n = strcspn(text, ENDS);
+
+	for (; text[n]; text += n + 1, n = strcspn(text, ENDS)) {
+		(void)fwrite(text, 1, n, out);
+		(void)fputc(' ', out);
+	}
+	(void)fwrite(text, 1, n, out);
 	(void)fputc(end, out);
 }
 
 void label_write(FILE *out, const struct label *l)
 {
-	char number[32];
+	char number[32] = "";
 
-	(void)snprintf(number, sizeof(number), "%" PRId64, l->number);
+	if (!l->text)
+		(void)snprintf(number, sizeof(number), "%" PRId64, l->number);
 	put_field(out, l->key, FIELD_END);
 	put_field(out, l->text ? "s" : "n", FIELD_END);
 	put_field(out, l->text ? l->text : number, FIELD_END);
