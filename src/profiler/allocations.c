@@ -116,8 +116,8 @@ static int64_t round_by_chance(struct allocations *l, double v)
 	return (int64_t)whole + ((double)(l->random >> 11) * 0x1p-53 < v - whole);
 }
 
-/* Bytes into the type of an event, objects into the one that belongs to it. what: their sums, and
- * how far these may be off. */
+/* Bytes into the type of an event, objects into the one that belongs to it. what: their sums, of
+ * how many blocks, and how far these may be off. */
 static void add(struct allocations *l, uint32_t event, const struct profile_sample *where,
 		const struct live_place *what)
 {
@@ -125,6 +125,7 @@ static void add(struct allocations *l, uint32_t event, const struct profile_samp
 	struct profile *p = &l->a->profile;
 	struct profile_sample s = *where;
 
+	s.n = what->n;
 	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
 		p->types[event].counters[PROFILE_SAMPLES_DROPPED]++;
 		return;
@@ -141,6 +142,7 @@ static void add_block(struct allocations *l, const struct profile_sample *where,
 		      const struct live_block_facts *block)
 {
 	const struct live_place what = {
+		.n = 1,
 		.bytes = block->bytes,
 		.objects = block->objects,
 		.bytes_variance = live_block_bytes_variance(block->bytes, block->objects),
@@ -157,7 +159,7 @@ static void tell_place(void *ctx, const struct live_place *place)
 	struct allocations *l = ctx;
 	struct attribution *a = l->a;
 	const struct record r = {.pid = place->pid, .tid = place->tid, .time_ns = l->time_ns};
-	struct profile_sample s = {.time_unix_ns = l->time_ns, .cpu = place->cpu, .n = 1};
+	struct profile_sample s = {.time_unix_ns = l->time_ns, .cpu = place->cpu};
 
 	a->counters = a->profile.types[l->ended].counters;
 	a->process = host_process_get(a->host, place->pid, place->tid, l->time_ns);
@@ -324,7 +326,7 @@ static void on_picked(struct allocations *l, const struct record *r)
 	struct live_block_facts block = {
 		.time_ns = r->time_ns, .pid = r->pid, .tid = r->tid, .cpu = r->cpu};
 	struct profile_sample s = {
-		.time_unix_ns = r->time_ns, .stack = PROFILE_NONE, .cpu = r->cpu, .n = 1};
+		.time_unix_ns = r->time_ns, .stack = PROFILE_NONE, .cpu = r->cpu};
 	struct attribution *a = l->a;
 	struct picked_block b;
 	uint32_t skip, n;

@@ -196,8 +196,9 @@ static struct live_block *find_block(const struct live_blocks *b, uint32_t pid, 
 	return e;
 }
 
-static void add_to_place(struct live_place *p, const struct live_block *e, double sign)
+static void add_to_place(struct live_place *p, const struct live_block *e, int sign)
 {
+	p->n += (uint32_t)sign;
 	p->bytes += sign * e->bytes;
 	p->objects += sign * e->objects;
 	p->bytes_variance += sign * live_block_bytes_variance(e->bytes, e->objects);

@@ -20,6 +20,7 @@ struct live_block_facts {
 /* What a thread has in use of one stack. */
 struct live_place {
 	uint32_t pid, tid, cpu;
+	uint32_t n; /* its blocks */
 	double bytes, objects;
 	/* Of these sums, as estimates. */
 	double bytes_variance, objects_variance;

@@ -56,6 +56,7 @@ static bool add(struct live_blocks *b, uint32_t pid, uint32_t tid, uint64_t addr
 
 struct sums {
 	double bytes[N_PIDS][2][N_STACKS + 1], objects;
+	uint32_t n;
 };
 
 static void add_place(void *ctx, const struct live_place *place)
@@ -64,6 +65,7 @@ static void add_place(void *ctx, const struct live_place *place)
 
 	s->bytes[place->pid][place->tid][place->stack->n_user - 1] += place->bytes;
 	s->objects += place->objects;
+	s->n += place->n;
 }
 
 static void check_all(const struct live_blocks *b)
@@ -75,6 +77,7 @@ static void check_all(const struct live_blocks *b)
 			const struct model *m = &model[pid][i];
 
 			want.objects += m->stack > 0;
+			want.n += m->stack > 0;
 			want.bytes[pid][m->tid][m->stack] += m->stack ? BLOCK : 0;
 		}
 	}
