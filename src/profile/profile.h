@@ -389,6 +389,13 @@ uint32_t profile_n_samples(const struct profile *p);
 void profile_clear_samples(struct profile *p);
 /* The sum of a counter over all types, and over what belongs to no type. */
 uint64_t profile_counter(const struct profile *p, enum profile_counter c);
+/*
+ * Of a type for people and files, and of a view. PROFILE_SAMPLES of values that say how many
+ * samples each is has these numbers in the place of what was read: the rings may have had something
+ * else, such as each switch, or the ends of blocks.
+ */
+uint64_t profile_type_counter(const struct profile_type *t, enum profile_counter c);
+uint64_t profile_view_counter(const struct profile *p, enum profile_counter c);
 void profile_clear_counters(struct profile *p);
 /* Sets *ret to the profile with that type alone. It borrows everything; do not change or
  * deinitialise it.

@@ -51,6 +51,39 @@ uint64_t profile_counter(const struct profile *p, enum profile_counter c)
 	return n;
 }
 
+/* Samples in the values; 0: these do not say. */
+static uint64_t count_in_values(const struct profile_type *t)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < t->samples.n && t->weighted; i++)
+		n += t->samples.items[i].n;
+	return n;
+}
+
+static uint64_t all_samples(const struct profile_type *t, const uint64_t *c)
+{
+	uint64_t n = count_in_values(t);
+
+	return n ? n + c[PROFILE_SAMPLES_FILTERED] + c[PROFILE_SAMPLES_DROPPED] +
+			       c[PROFILE_SAMPLES_DIED]
+		 : c[PROFILE_SAMPLES];
+}
+
+uint64_t profile_type_counter(const struct profile_type *t, enum profile_counter c)
+{
+	return c == PROFILE_SAMPLES ? all_samples(t, t->counters) : t->counters[c];
+}
+
+uint64_t profile_view_counter(const struct profile *p, enum profile_counter c)
+{
+	uint64_t counters[PROFILE_N_COUNTERS];
+
+	for (int i = 0; i < PROFILE_N_COUNTERS; i++)
+		counters[i] = profile_counter(p, (enum profile_counter)i);
+	return c == PROFILE_SAMPLES ? all_samples(&p->types[0], counters) : counters[c];
+}
+
 void profile_clear_counters(struct profile *p)
 {
 	memset(p->counters, 0, sizeof(p->counters));

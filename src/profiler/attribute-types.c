@@ -25,6 +25,7 @@ static struct profile_type event_type(struct attribution *a, const struct setup_
 		return (struct profile_type){
 			.period_events = 1,
 			.event = strtab_put(&a->profile.strings, o->event.name),
+			.weighted = true,
 			.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
 		};
 	if (o->use == SAMPLE_USE_BLOCKS)

@@ -143,7 +143,7 @@ static void tell_wakeup(struct off_cpu *o, const struct record *r, uint32_t n)
 {
 	struct attribution *a = o->a;
 	struct profile *p = &a->profile;
-	struct profile_sample s = {.time_unix_ns = r->time_ns, .value = 1, .cpu = r->cpu};
+	struct profile_sample s = {.time_unix_ns = r->time_ns, .value = 1, .cpu = r->cpu, .n = 1};
 	bool fits = true;
 
 	for (uint32_t i = 0; i < n; i++)

@@ -202,8 +202,8 @@ static void print_facts(const struct diff *d, const struct profile *before,
 			const struct profile *after, FILE *out)
 {
 	(void)fprintf(out, "%" PRIu64 " samples before, %" PRIu64 " after\n",
-		      profile_counter(before, PROFILE_SAMPLES),
-		      profile_counter(after, PROFILE_SAMPLES));
+		      profile_view_counter(before, PROFILE_SAMPLES),
+		      profile_view_counter(after, PROFILE_SAMPLES));
 	if (can_test(d))
 		(void)fprintf(out,
 			      "~ marks noise: an exact test at 95%%, for all %" PRIu32

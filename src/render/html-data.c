@@ -56,7 +56,7 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",
 			profile_counter_name((enum profile_counter)c),
-			profile_counter(p, (enum profile_counter)c));
+			profile_view_counter(p, (enum profile_counter)c));
 	fputs("}", out);
 }
 

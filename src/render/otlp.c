@@ -100,7 +100,7 @@ static size_t payload_bound(const struct otlp *o)
 /* Counters that belong to no other Profile go with the first one. */
 static uint64_t count_to_write(const struct otlp *o, int c)
 {
-	uint64_t n = o->p->types[o->type].counters[c];
+	uint64_t n = profile_type_counter(&o->p->types[o->type], (enum profile_counter)c);
 
 	if (o->writes_common)
 		return n;

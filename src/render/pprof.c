@@ -378,7 +378,7 @@ static size_t put_counters(struct pprof *pp, const struct profile *p, int64_t *c
 	size_t n = 0;
 
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
-		uint64_t v = profile_counter(p, (enum profile_counter)c);
+		uint64_t v = profile_view_counter(p, (enum profile_counter)c);
 
 		if (!v && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
 			continue;

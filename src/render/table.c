@@ -113,7 +113,8 @@ static void put_idle(struct table *t, const struct profile *p)
 
 static void put_losses(struct table *t, const struct profile *p)
 {
-	uint64_t n_samples = profile_counter(p, PROFILE_SAMPLES);
+	uint64_t n_samples = profile_view_counter(p, PROFILE_SAMPLES) -
+			     profile_counter(p, PROFILE_SAMPLES_FILTERED);
 	uint64_t n_lost = profile_counter(p, PROFILE_SAMPLES_LOST);
 	uint64_t n_missing = n_lost + profile_counter(p, PROFILE_SAMPLES_DROPPED) +
 			     profile_counter(p, PROFILE_SAMPLES_DIED);
