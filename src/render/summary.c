@@ -109,6 +109,13 @@ static void put_count(const struct summary_page *pg, enum summary_style s, const
 	fputc('\n', pg->out);
 }
 
+/* Samples that are there. */
+static uint64_t n_in_values(const struct profile_type *t)
+{
+	return profile_type_counter(t, PROFILE_SAMPLES) - t->counters[PROFILE_SAMPLES_FILTERED] -
+	       t->counters[PROFILE_SAMPLES_DROPPED] - t->counters[PROFILE_SAMPLES_DIED];
+}
+
 /* The worth of an event's samples; NULL: unknown, or just their number. */
 static const char *format_worth(const struct profile *p, int64_t total, char *buf, size_t size)
 {
@@ -117,7 +124,8 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	double busy_ns = (double)total * (double)t->period_ns;
 	char count[32], event[96];
 
-	if (!total || (t->period_events == 1 && !t->weighted))
+	if (!total || (t->period_events == 1 && !t->weighted) ||
+	    (t->unit == STRID_EMPTY && t->weighted && (uint64_t)total == n_in_values(t)))
 		return NULL;
 	if (t->unit != STRID_EMPTY)
 		return amount_worth(buf, size, p, total);
@@ -180,7 +188,7 @@ static void put_types(const struct summary_page *pg)
 			total = profile_sum(total, view.types[0].samples.items[k].value);
 		(void)text_clean(name + 2, sizeof(name) - 2,
 				 profile_text(&view, view.types[0].event), SIZE_MAX);
-		put_count(pg, SUMMARY_PLAIN, name, view.types[0].samples.n, 0,
+		put_count(pg, SUMMARY_PLAIN, name, n_in_values(&view.types[0]), 0,
 			  format_type(&view, total, worth, sizeof(worth)));
 	}
 }
@@ -205,7 +213,8 @@ static void put_losses(const struct summary_page *pg)
 	char worth[192];
 
 	put_count(pg, SUMMARY_BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
-		  pg->p->n_types > 1 ? NULL : format_worth(pg->p, pg->total, worth, sizeof(worth)));
+		  pg->p->n_types > 1 ? "read from the kernel's buffers"
+				     : format_worth(pg->p, pg->total, worth, sizeof(worth)));
 	put_types(pg);
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];

@@ -109,12 +109,18 @@ def check_errors(summary, text):
 def check_grown():
     """Of what a program has in use only what came after a moment, so none of what it keeps from its start."""
     leak = os.path.join(rig.build_workloads("leak"), "leak")
-    text, found = capture(leak, "0")
+    text, found = capture(leak, "0", options=("-o", rig.path("leak.pb.gz")))
+    picked = 1 - math.exp(-4096 / MEAN)
+    for kind in ("alloc_space", "inuse_space"):
+        n = round(sum(found[kind].values()) * picked / 4096)  # all blocks are of one size
+        told = int(re.search(rf"^  {kind} +([\d,]+) ", text, re.M)[1].replace(",", ""))
+        reported = subprocess.run([rig.perfwalk(), "report", "-e", kind, rig.path("leak.pb.gz")], stdout=subprocess.PIPE, text=True,
+                                  check=True).stdout
+        rig.check(n == told and f"\n{n} samples " in reported, f"{kind}: {n} blocks were picked, the summary says {told}: {reported[:300]}")
     rig.check({"allocate_kept", "allocate_lost"} <= set(found["inuse_space"]), f"without the option both are in use: {found['inuse_space']}")
     options = ("--grown-after", "3s")
     text, found = capture(leak, "4000", options=options)
     lost = int(re.search(r"^lost (\d+)$", text, re.M)[1])
-    picked = 1 - math.exp(-4096 / MEAN)
     sd = 4096 * math.sqrt(lost / 4096 * (1 - picked) / picked)
     z = (found["inuse_space"].get("allocate_lost", 0) - lost) / sd
     rig.check(abs(z) < 5, f"what grew: {found['inuse_space'].get('allocate_lost', 0)} of {lost} bytes, {z:.1f} standard deviations off")

@@ -165,11 +165,16 @@ def of_held_threads():
 
 
 def everything():
-    p = subprocess.run([rig.perfwalk(), "record", "--everything", "--memory", "-o", "e.html", "--", sys.executable, "-c", "import json"],
+    p = subprocess.run([rig.perfwalk(), "record", "--everything", "--memory", "-o", "e.pb.gz", "--", sys.executable, "-c", "import json"],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
     types = re.findall(r"^  ([\w-]+) +[\d,]+(?:  |$)", p.stdout, re.M)
     rig.check(p.returncode == 0 and types[0] in ("cpu-clock", "cycles") and types[1:5] == ["memory_growth", "off_cpu", "lock_wakeups", "wall"],
               f"--everything: {types}: {p.stderr[-200:]}")
+    for kind in types[1:5]:
+        n = re.search(rf"^  {kind} +([\d,]+)", p.stdout, re.M)[1].replace(",", "")
+        reported = subprocess.run([rig.perfwalk(), "report", "-e", kind, rig.path("e.pb.gz")], stdout=subprocess.PIPE, text=True,
+                                  check=True).stdout
+        rig.check(n == "0" or f"\n{n} samples " in reported, f"{kind}: {n} samples, in a report, too: {reported[:300]}")
 
 
 def main():
