@@ -88,9 +88,11 @@ void record_say_what_is_left_out(const struct record_options *o)
 	}
 }
 
-/* "cpu-clock at 99 Hz", "page-faults (each one)". */
+/* "cpu-clock at 99 Hz", "page-faults (each one)"; the programs decide which blocks are picked. */
 size_t record_describe_event(const struct broker_event *e, char *buf, size_t size)
 {
+	if (e->use == SAMPLE_USE_PICKED || e->use == SAMPLE_USE_ENDED)
+		return (size_t)snprintf(buf, size, "%s", e->event.name);
 	if (!e->period)
 		return (size_t)snprintf(buf, size, "%s at %u Hz", e->event.name, e->rate_hz);
 	if (e->period == 1)
