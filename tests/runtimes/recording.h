@@ -17,7 +17,12 @@
 
 #include "util/cursor.h"
 
-enum { RECORDING_MAX_RANGES = 65536, RECORDING_MAX_SAMPLES = 256, RECORDING_REGS = 17 };
+enum {
+	RECORDING_MAX_RANGES = 65536,
+	RECORDING_MAX_SAMPLES = 256,
+	RECORDING_REGS = 17,
+	RECORDING_PAGE = 4096
+};
 
 struct recording {
 	uint64_t image;
@@ -70,10 +75,9 @@ static inline bool recording_parse(struct recording *ret, const uint8_t *bytes, 
 	return true;
 }
 
-/* As struct memory's. Only what lies in one range can be read. */
-static inline bool recording_read(void *ctx, uint64_t address, void *to, size_t n)
+/* How many ranges begin at an address or before it. */
+static inline uint32_t recording_find(const struct recording *r, uint64_t address)
 {
-	const struct recording *r = ctx;
 	uint32_t low = 0, high = r->n_ranges;
 
 	while (low < high) {
@@ -84,6 +88,41 @@ static inline bool recording_read(void *ctx, uint64_t address, void *to, size_t 
 		else
 			high = middle;
 	}
+	return low;
+}
+
+/* A whole page: what was not recorded of it is zeros. */
+static inline bool recording_read_page(const struct recording *r, uint64_t page, uint8_t *to)
+{
+	bool any = false;
+
+	memset(to, 0, RECORDING_PAGE);
+	if (page > INT64_MAX)
+		return false;
+	for (uint32_t i = recording_find(r, page + RECORDING_PAGE - 1); i-- > 0;) {
+		const struct recorded_range *range = &r->ranges[i];
+		uint64_t from = range->at > page ? range->at : page, end = range->at + range->n;
+
+		/* Those that were taken away; damaged ones are not sorted. */
+		if (range->n == 0 || from - page >= RECORDING_PAGE)
+			continue;
+		if (end <= page)
+			break;
+		end = end < page + RECORDING_PAGE ? end : page + RECORDING_PAGE;
+		memcpy(to + (from - page), range->bytes + (from - range->at), end - from);
+		any = true;
+	}
+	return any;
+}
+
+/* As struct memory's. Only what lies in one range can be read, or a page that has one. */
+static inline bool recording_read(void *ctx, uint64_t address, void *to, size_t n)
+{
+	const struct recording *r = ctx;
+	uint32_t low = recording_find(r, address);
+
+	if (n == RECORDING_PAGE && address % RECORDING_PAGE == 0)
+		return recording_read_page(r, address, to);
 	if (low == 0)
 		return false;
 	low--;
