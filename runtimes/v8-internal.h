@@ -30,8 +30,8 @@ enum {
 	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
 	V8_LINE_STEP = 8192,
 	V8_MAX_PLACES = 16384,
-	V8_N_BLOCKS = 128, /* of what was read in this walk */
-	V8_BLOCK_BYTES = 512,
+	V8_N_BLOCKS = 128,     /* of what was read in this walk */
+	V8_BLOCK_BYTES = 4096, /* a page: hardly more work for the kernel than a word of it */
 	V8_MAX_TEXT = 1 << 20,
 };
 

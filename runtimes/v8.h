@@ -13,7 +13,7 @@
  * remembered of an address is compared with what is there now: with the number of its script and
  * its place in it. A frame whose function is not proven is said to be one, without a name.
  *
- * Not thread-safe. Bounded: memory of all processes about 3 MiB, and 4 KiB of each; reads of one
+ * Not thread-safe. Bounded: memory of all processes about 4 MiB, and 4 KiB of each; reads of one
  * walk by its budget.
  */
 #include <stdbool.h>
