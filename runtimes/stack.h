@@ -46,6 +46,9 @@ struct runtime_regs {
 	bool innermost; /* interrupted: r holds */
 	/* Of its callee: it is a frame that goes by the runtime's own calling convention. */
 	bool called_own;
+	/* Where the file is mapped that pc is in: code there is as the file has it. 0: in none, or
+	 * it is not known. */
+	uint64_t file_start, file_end;
 };
 /* Of a thread that ptrace has stopped: what PTRACE_GETREGSET says for NT_PRSTATUS, n bytes. */
 bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret);

@@ -69,11 +69,25 @@ static bool is_head(struct v8 *v, uint64_t at, const uint64_t *words, uint64_t p
 	       pc <= ret->start + ret->size;
 }
 
+/* The head that code around pc had before. */
+static bool find_known(struct v8 *v, uint64_t pc, uint64_t head, struct v8_code *ret)
+{
+	uint64_t words[2];
+
+	return head < pc && pc - head < SCAN_BYTES &&
+	       memory_read(&v->memory, head, words, sizeof(words)) &&
+	       is_head(v, head, words, pc, ret);
+}
+
 static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
 {
+	size_t i = hash_combine(pc / V8_HEAD_PART, v->owner) % V8_N_HEADS;
 	uint8_t chunk[CHUNK];
 	uint64_t words[2], low = 0;
 
+	if (v->memo->heads[i].owner == v->owner && v->memo->heads[i].part == pc / V8_HEAD_PART &&
+	    find_known(v, pc, v->memo->heads[i].head, ret))
+		return true;
 	for (uint64_t at = (pc & ~(uint64_t)(ALIGNMENT - 1)) - ALIGNMENT; pc - at < SCAN_BYTES;
 	     at -= ALIGNMENT) {
 		if (low == 0 || at < low) {
@@ -82,8 +96,12 @@ static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
 				return false;
 		}
 		memcpy(words, chunk + (at - low), sizeof(words));
-		if (is_head(v, at, words, pc, ret))
-			return true;
+		if (!is_head(v, at, words, pc, ret))
+			continue;
+		v->memo->heads[i].part = pc / V8_HEAD_PART;
+		v->memo->heads[i].head = at;
+		v->memo->heads[i].owner = v->owner;
+		return true;
 	}
 	return false;
 }

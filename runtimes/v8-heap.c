@@ -25,10 +25,11 @@ static const uint8_t *find_block(struct v8 *v, uint64_t at)
 {
 	struct v8_block *b = &v->memo->blocks[hash_combine(at, 0) % V8_N_BLOCKS];
 
-	if (b->at != at || b->walk != v->walk) {
-		b->walk = 0;
+	if (b->owner != v->owner || b->at != at || (b->walk != v->walk && !v8_is_own(v, at))) {
+		b->owner = 0;
 		if (!memory_read(&v->below, at, b->bytes, sizeof(b->bytes)))
 			return NULL;
+		b->owner = v->owner;
 		b->at = at;
 		b->walk = v->walk;
 	}

@@ -26,9 +26,11 @@ enum {
 	V8_N_CODES = 4096,   /* pcs of compiled code, */
 	V8_N_SPOTS = 8192,   /* places in functions, */
 	V8_N_ARRAYS = 2048,  /* bytecode arrays and their functions, */
+	V8_N_HEADS = 2048,   /* where code begins, */
 	V8_N_SCRIPTS = 128,  /* and lines of scripts */
 	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
 	V8_LINE_STEP = 8192,
+	V8_HEAD_PART = 1024,
 	V8_MAX_PLACES = 16384,
 	V8_N_BLOCKS = 128,     /* of what was read in this walk */
 	V8_BLOCK_BYTES = 4096, /* a page: hardly more work for the kernel than a word of it */
@@ -89,7 +91,7 @@ struct v8_lines {
 /* What was read in a walk, in blocks: objects lie together, and are read field by field. */
 struct v8_block {
 	uint64_t at; /* of its first byte */
-	uint32_t walk;
+	uint32_t owner, walk;
 	uint8_t bytes[V8_BLOCK_BYTES];
 };
 
@@ -103,6 +105,10 @@ struct v8_memo {
 		uint64_t array, shared;
 		uint32_t owner;
 	} arrays[V8_N_ARRAYS];
+	struct {
+		uint64_t part, head; /* part: of a pc / V8_HEAD_PART */
+		uint32_t owner;
+	} heads[V8_N_HEADS];
 	struct v8_lines lines[V8_N_SCRIPTS];
 	ARRAY(struct v8_place) places; /* of the codes */
 	struct strtab texts;
@@ -117,6 +123,8 @@ struct v8 {
 	struct v8_memo *memo;
 	uint32_t owner, walk; /* its number there, and that of its walk */
 	struct image image;
+	/* Its built-in functions are mapped once more, near compiled code; 0: not seen yet. */
+	uint64_t near_start, near_end;
 	struct v8_tables tables;
 	char release[32];
 	uint8_t *bytecode_sizes; /* 3 rows; NULL: not exported */
@@ -129,6 +137,13 @@ struct v8 {
 static inline uint64_t v8_value(const struct v8 *v, enum v8_value value)
 {
 	return (uint64_t)(int64_t)v->tables.value[value];
+}
+
+/* Whether code at an address is V8's own, which is in a file and never changes. */
+static inline bool v8_is_own(const struct v8 *v, uint64_t address)
+{
+	return (address >= v->image.start && address < v->image.end) ||
+	       (address >= v->near_start && address < v->near_end);
 }
 
 static inline bool v8_is_object(uint64_t word)

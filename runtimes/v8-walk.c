@@ -92,6 +92,7 @@ static enum runtime_step go(struct v8_walk *w, uint64_t pc, uint64_t sp, uint64_
 	r->fp = fp;
 	r->innermost = false;
 	r->called_own = true;
+	r->file_start = r->file_end = 0;
 	return RUNTIME_STEP;
 }
 
@@ -154,12 +155,11 @@ static void put_optimized(struct v8_walk *w, const struct v8_known_code *k)
 /* Behind a call, of compiled code or of the image's. */
 static bool is_return_address(struct v8_walk *w, uint64_t address)
 {
-	const struct image *image = &w->v->image;
 	uint8_t before[8];
 
 	if (address < 4096)
 		return false;
-	if (address < image->start || address >= image->end)
+	if (!v8_is_own(w->v, address))
 		return v8_code_find(w->v, address, false) != NULL;
 	return memory_read(&w->v->memory, address - sizeof(before), before, sizeof(before)) &&
 	       arch_v8_is_call(before, sizeof(before));
@@ -251,7 +251,7 @@ static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f
 
 	if (!runtime_stack_u64(w->stack, at, ret) || *ret < 4096)
 		return false;
-	k = v8_code_find(w->v, *ret, false);
+	k = v8_is_own(w->v, *ret) ? NULL : v8_code_find(w->v, *ret, false);
 	if (k)
 		return certain || is_frame_of(w, f, k);
 	return (certain || is_interpreted(w, f)) &&
@@ -327,11 +327,14 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 			  size_t *ret_n)
 {
 	struct v8_walk w = {v, stack, regs, frames, max, 0};
-	bool in_image = regs->pc >= v->image.start && regs->pc < v->image.end;
-	const struct v8_known_code *k =
-		in_image ? NULL : v8_code_find(v, regs->pc, regs->innermost);
+	const struct v8_known_code *k;
 	enum runtime_step r;
 
+	if (regs->file_end && !v8_is_own(v, regs->pc)) {
+		v->near_start = regs->file_start;
+		v->near_end = regs->file_end;
+	}
+	k = v8_is_own(v, regs->pc) ? NULL : v8_code_find(v, regs->pc, regs->innermost);
 	if (regs->innermost)
 		v->leaf_bytecode = 0;
 	/* A regular expression, or a copy of the interpreter's loop for one function. */

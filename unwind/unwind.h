@@ -147,7 +147,8 @@ struct unwind_foreign {
 	size_t n;	/* which frame: 0 is the innermost; a walk that starts again repeats them */
 	bool innermost; /* it was interrupted, not calling: all registers are valid */
 	bool by_cfi;	/* its callee was native code */
-	const uint8_t *stack; /* as in unwind_walk() */
+	uint64_t file_start, file_end; /* where the file is that its code is in; 0: in none */
+	const uint8_t *stack;	       /* as in unwind_walk() */
 	uint64_t start, n_stack;
 };
 enum unwind_answer {

@@ -368,13 +368,17 @@ static enum step step_signal_frame(struct walk *w, const struct unwind_regs *bef
 }
 
 /* A runtime's own frame: false, it is none. */
-static __attribute__((noinline)) bool
-step_foreign(struct walk *w, bool *innermost, struct unwind_regs *regs, enum unwind_outcome *ret)
+static __attribute__((noinline)) bool step_foreign(struct walk *w, const struct memo *memo,
+						   bool *innermost, struct unwind_regs *regs,
+						   enum unwind_outcome *ret)
 {
+	bool in_file = memo->mapping.module || memo->mapping.file_missing;
 	const struct unwind_foreign frame = {
 		.n = w->n - 1,
 		.innermost = *innermost,
 		.by_cfi = !w->foreign,
+		.file_start = in_file ? memo->mapping.start : 0,
+		.file_end = in_file ? memo->mapping.end : 0,
 		.stack = w->stack.bytes,
 		.start = w->stack.start,
 		.n_stack = w->stack.n,
@@ -429,7 +433,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	    is_signal_frame(w, regs, &before))
 		rule.kind = RULE_SIGNAL;
 	else if (rule.kind == RULE_GUESS_FP && w->u->foreign &&
-		 step_foreign(w, innermost, regs, ret))
+		 step_foreign(w, memo, innermost, regs, ret))
 		return STEP_OK;
 	else if (missing)
 		rule.kind = RULE_NONE;

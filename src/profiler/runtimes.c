@@ -266,6 +266,8 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 		.sp = regs->r[UNWIND_REG_SP],
 		.innermost = frame->innermost,
 		.called_own = !frame->by_cfi,
+		.file_start = frame->file_start,
+		.file_end = frame->file_end,
 	};
 	struct stepped_frame frames[MAX_INLINED];
 	enum runtime_step step;

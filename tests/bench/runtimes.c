@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,12 @@ struct bench_sample {
 	uint8_t stack[STACK_BYTES];
 };
 
+/* Code in files, which whoever walks native frames knows. */
+static struct bench_file {
+	uint64_t start, end;
+} files[256];
+static size_t n_files;
+
 static int memory;
 static struct bench_row row; /* of the walk */
 static struct interp *interp;
@@ -59,6 +66,35 @@ static uint64_t cpu_ns(void)
 
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void find_files(pid_t pid)
+{
+	char path[64], line[4096], rights[8];
+	unsigned long long inode;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	while (f && n_files < 256 && fgets(line, sizeof(line), f)) {
+		struct bench_file *to = &files[n_files];
+
+		n_files += sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %llu", &to->start,
+				  &to->end, rights, &inode) == 4 &&
+			   rights[2] == 'x' && inode != 0;
+	}
+	if (f)
+		(void)fclose(f);
+}
+
+static void set_file(struct runtime_regs *regs)
+{
+	for (size_t i = 0; i < n_files; i++) {
+		if (regs->pc < files[i].start || regs->pc >= files[i].end)
+			continue;
+		regs->file_start = files[i].start;
+		regs->file_end = files[i].end;
+	}
 }
 
 /* ---- Walks ---- */
@@ -89,6 +125,7 @@ static bool walk_stack(void)
 	for (int i = 0; i < MAX_STEPS && r == RUNTIME_STEP; i++) {
 		if (!stepper_may_have(stepper, regs.pc))
 			break;
+		set_file(&regs);
 		r = stepper_step(stepper, &copy, &regs, frames, 64, &n);
 		row.frames += (uint32_t)n;
 	}
@@ -191,6 +228,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "process %d cannot be read %s\n", (int)tid, why);
 		return 1;
 	}
+	find_files(tid);
 	for (int i = 0; i < rounds; i += BATCH) {
 		size_t got = look(tid, rows + n);
 
