@@ -9,6 +9,9 @@
 #include "runtimes/v8-internal.h"
 #include "util/hash.h"
 
+/* All code of a thread's heap lies in a range that is smaller. */
+#define CODE_RANGE (UINT64_C(512) << 20)
+
 enum {
 	ALIGNMENT = 16, /* of heads */
 	SCAN_BYTES = 128 << 10,
@@ -206,7 +209,18 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	if (innermost)
 		fresh.shape = (uint8_t)shape_of(v, &fresh.code, pc, &fresh.return_register);
 	*k = fresh;
+	if (!v->code_low || fresh.code.start < v->code_low)
+		v->code_low = fresh.code.start;
+	if (fresh.code.start > v->code_high)
+		v->code_high = fresh.code.start;
 	return true;
+}
+
+const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word)
+{
+	if (v->code_low && (word + CODE_RANGE < v->code_low || word > v->code_high + CODE_RANGE))
+		return NULL;
+	return v8_code_find(v, word, false);
 }
 
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)

@@ -125,6 +125,7 @@ struct v8 {
 	struct image image;
 	/* Its built-in functions are mapped once more, near compiled code; 0: not seen yet. */
 	uint64_t near_start, near_end;
+	uint64_t code_low, code_high; /* compiled code that was seen */
 	struct v8_tables tables;
 	char release[32];
 	uint8_t *bytecode_sizes; /* 3 rows; NULL: not exported */
@@ -209,3 +210,5 @@ bool v8_is_baseline_entry(struct v8 *v, const struct v8_code *code, uint64_t pc)
 
 /* v8-code.c. What is at pc; NULL: no code that can be proven. Valid until the next call. */
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);
+/* As that, of a word of the stack that may be a return address. */
+const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word);

@@ -160,7 +160,7 @@ static bool is_return_address(struct v8_walk *w, uint64_t address)
 	if (address < 4096)
 		return false;
 	if (!v8_is_own(w->v, address))
-		return v8_code_find(w->v, address, false) != NULL;
+		return v8_code_at(w->v, address) != NULL;
 	return memory_read(&w->v->memory, address - sizeof(before), before, sizeof(before)) &&
 	       arch_v8_is_call(before, sizeof(before));
 }
@@ -251,7 +251,7 @@ static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f
 
 	if (!runtime_stack_u64(w->stack, at, ret) || *ret < 4096)
 		return false;
-	k = v8_is_own(w->v, *ret) ? NULL : v8_code_find(w->v, *ret, false);
+	k = v8_is_own(w->v, *ret) ? NULL : v8_code_at(w->v, *ret);
 	if (k)
 		return certain || is_frame_of(w, f, k);
 	return (certain || is_interpreted(w, f)) &&
