@@ -46,12 +46,36 @@ bool v8_position_find(struct v8 *v, uint64_t table, int64_t offset, struct v8_po
 	return found;
 }
 
-int32_t v8_bytecode_position(struct v8 *v, uint64_t bytecode, int32_t offset)
+static int32_t find_position(struct v8 *v, uint64_t bytecode, int32_t offset)
 {
 	uint64_t table = v8_word(v, bytecode, v8_value(v, V8_BYTECODE_POSITIONS));
 	struct v8_position p;
 
-	return offset >= 0 && v8_position_find(v, table, offset, &p) ? p.script_offset : -1;
+	return v8_position_find(v, table, offset, &p) ? p.script_offset : -1;
+}
+
+int32_t v8_bytecode_position(struct v8 *v, uint64_t bytecode, int32_t offset)
+{
+	struct v8_kept_offset *k =
+		&v->memo->offsets[hash_combine(hash_combine(bytecode, (uint32_t)offset), v->owner) %
+				  V8_N_OFFSETS];
+	bool known = k->owner == v->owner && k->bytecode == bytecode && k->offset == offset;
+	int32_t position;
+
+	if (offset < 0)
+		return -1;
+	if (known && trust_has(&k->trust, &v->walks))
+		return k->position;
+	position = find_position(v, bytecode, offset);
+	if (known && k->position != position)
+		trust_end(&k->trust, &v->walks);
+	/* V8 makes the table of a function only once somebody asks for a line. */
+	if (position < 0)
+		return -1;
+	if (!known || k->position != position)
+		*k = (struct v8_kept_offset){bytecode, offset, position, v->owner, {.walk = 0}};
+	trust_prove(&k->trust, &v->walks);
+	return position;
 }
 
 /* ---- Baseline code: a number of bytes for each bytecode ---- */

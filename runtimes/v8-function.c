@@ -8,7 +8,6 @@
 #include "util/hash.h"
 
 enum {
-	SHARED_BYTES = 64,
 	SCOPE_WORDS = 12,
 	SCOPE_HEAD = 4,	       /* map, flags, number of parameters, number of names */
 	MAX_INLINE_NAMES = 75, /* more are in a table */
@@ -74,19 +73,51 @@ static uint64_t word_at(const uint8_t *bytes, uint64_t offset)
 {
 	uint64_t word = 0;
 
-	if (offset + sizeof(word) <= SHARED_BYTES)
+	if (offset + sizeof(word) <= V8_SHARED_BYTES)
 		memcpy(&word, bytes + offset, sizeof(word));
 	return word;
 }
 
-static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret)
+static struct v8_kept_function *kept_of(struct v8 *v, uint64_t shared)
+{
+	return &v->memo->functions[hash_combine(shared, v->owner) % V8_N_FUNCTIONS];
+}
+
+/* Whether it is that one, and its head is as it was. */
+static bool is_as_it_was(const struct v8 *v, const struct v8_kept_function *k, uint64_t shared,
+			 const uint8_t *head)
+{
+	return k->owner == v->owner && k->function.shared == shared &&
+	       memcmp(k->head, head, V8_SHARED_BYTES) == 0;
+}
+
+static void keep(struct v8 *v, const uint8_t *head, const struct v8_function *f)
+{
+	struct v8_kept_function *k = kept_of(v, f->shared);
+	bool same_head = is_as_it_was(v, k, f->shared, head);
+	bool same = k->owner == v->owner && k->function.shared == f->shared &&
+		    k->function.identity == f->identity;
+
+	if (same_head && !same)
+		trust_end(&k->trust, &v->walks);
+	if (!same)
+		k->trust = (struct trust){.walk = 0};
+	if (!same_head || !same)
+		k->bytecode = 0;
+	memcpy(k->head, head, V8_SHARED_BYTES);
+	k->function = *f;
+	k->owner = v->owner;
+	trust_prove(&k->trust, &v->walks);
+}
+
+/* By all that it is made of. */
+static bool prove_function(struct v8 *v, uint64_t shared, const uint8_t *bytes,
+			   struct v8_function *ret)
 {
 	struct v8_function f = {.shared = shared, .start = -1};
-	uint8_t bytes[SHARED_BYTES];
 	uint64_t name, id;
 
-	if (!v8_has_type(v, shared, V8_TYPE_SHARED) ||
-	    !v8_read(v, shared - 1, bytes, sizeof(bytes)))
+	if (!v8_has_type(v, shared, V8_TYPE_SHARED))
 		return false;
 	name = word_at(bytes, v8_value(v, V8_SHARED_NAME));
 	f.script = word_at(bytes, v8_value(v, V8_SHARED_SCRIPT));
@@ -106,6 +137,23 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 			     hash_combine((uint64_t)(uint32_t)f.script_id << 32 | (uint32_t)f.start,
 					  hash_combine(f.name, v8_word(v, f.name, 8))));
 	*ret = f;
+	return true;
+}
+
+static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret)
+{
+	struct v8_kept_function *k = kept_of(v, shared);
+	uint8_t head[V8_SHARED_BYTES];
+
+	if (!v8_is_object(shared) || !v8_read(v, shared - 1, head, sizeof(head)))
+		return false;
+	if (is_as_it_was(v, k, shared, head) && trust_has(&k->trust, &v->walks)) {
+		*ret = k->function;
+		return true;
+	}
+	if (!prove_function(v, shared, head, ret))
+		return false;
+	keep(v, head, ret);
 	return true;
 }
 
@@ -155,8 +203,8 @@ bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct s
 
 /* ---- The function of a frame ---- */
 
-/* Whether that is the bytecode of a function. */
-static bool has_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
+/* By what it leads to. */
+static bool prove_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
 {
 	uint64_t data;
 
@@ -174,6 +222,26 @@ static bool has_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
 	if (v->tables.inline_code && v8_word(v, data, 16) == bytecode)
 		return true;
 	return v8_has_type(v, data, V8_TYPE_INTERPRETER_DATA) && v8_word(v, data, 8) == bytecode;
+}
+
+/* Whether that is the bytecode of a function. */
+static bool has_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
+{
+	struct v8_kept_function *k = kept_of(v, shared);
+	uint8_t head[V8_SHARED_BYTES];
+	bool known, has;
+
+	if (!v8_is_object(shared) || !v8_read(v, shared - 1, head, sizeof(head)))
+		return false;
+	known = is_as_it_was(v, k, shared, head);
+	if (known && k->bytecode == bytecode && trust_has(&k->trust, &v->walks))
+		return true;
+	has = prove_bytecode(v, shared, bytecode);
+	if (known && k->bytecode == bytecode && !has)
+		trust_end(&k->trust, &v->walks);
+	if (known)
+		k->bytecode = has ? bytecode : 0;
+	return has;
 }
 
 static bool is_function(struct v8 *v, uint64_t object)
@@ -194,19 +262,35 @@ uint64_t v8_shared(struct v8 *v, uint64_t function)
 	return is_function(v, function) ? v8_word(v, function, v8_value(v, V8_FUNCTION_SHARED)) : 0;
 }
 
+/* The function that had that bytecode before, if it still has; 0: none. */
+static uint64_t known_function_of(struct v8 *v, uint64_t bytecode)
+{
+	size_t i = hash_combine(bytecode, v->owner) % V8_N_ARRAYS;
+
+	return v->memo->arrays[i].owner == v->owner && v->memo->arrays[i].array == bytecode &&
+			       has_bytecode(v, v->memo->arrays[i].shared, bytecode)
+		       ? v->memo->arrays[i].shared
+		       : 0;
+}
+
+bool v8_is_bytecode(struct v8 *v, uint64_t object)
+{
+	return v8_is_object(object) &&
+	       (known_function_of(v, object) || v8_has_type(v, object, V8_TYPE_BYTECODE));
+}
+
 uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode)
 {
 	size_t i = hash_combine(bytecode, v->owner) % V8_N_ARRAYS;
-	uint64_t shared = v8_shared(v, function);
+	uint64_t shared = known_function_of(v, bytecode);
 
-	if (shared && has_bytecode(v, shared, bytecode)) {
-		v->memo->arrays[i].array = bytecode;
-		v->memo->arrays[i].shared = shared;
-		v->memo->arrays[i].owner = v->owner;
+	if (shared)
 		return shared;
-	}
-	if (v->memo->arrays[i].owner == v->owner && v->memo->arrays[i].array == bytecode &&
-	    has_bytecode(v, v->memo->arrays[i].shared, bytecode))
-		return v->memo->arrays[i].shared;
-	return 0;
+	shared = v8_shared(v, function);
+	if (!shared || !has_bytecode(v, shared, bytecode))
+		return 0;
+	v->memo->arrays[i].array = bytecode;
+	v->memo->arrays[i].shared = shared;
+	v->memo->arrays[i].owner = v->owner;
+	return shared;
 }

@@ -80,11 +80,20 @@ bool v8_read(struct v8 *v, uint64_t address, void *ret, size_t n)
 int32_t v8_type(struct v8 *v, uint64_t object)
 {
 	uint64_t map = v8_word(v, object, 0);
+	struct v8_kept_type *t = &v->memo->types[hash_combine(map, v->owner) % V8_N_TYPES];
+	bool known = t->owner == v->owner && t->map == map;
 	uint16_t type;
 
+	if (known && trust_has(&t->trust, &v->walks))
+		return t->type;
 	if (!v8_is_object(map) ||
 	    !memory_read(&v->memory, map - 1 + v8_value(v, V8_MAP_TYPE), &type, sizeof(type)))
 		return -1;
+	if (known && t->type != type)
+		trust_end(&t->trust, &v->walks);
+	if (!known || t->type != type)
+		*t = (struct v8_kept_type){.map = map, .type = type, .owner = v->owner};
+	trust_prove(&t->trust, &v->walks);
 	return type;
 }
 

@@ -16,6 +16,7 @@
  * An object's address is tagged: 1 is added to it. A small integer stands in the upper half.
  */
 #include "runtimes/arch-v8.h"
+#include "runtimes/trust.h"
 #include "runtimes/v8-tables.h"
 #include "runtimes/v8.h"
 #include "util/array.h"
@@ -25,6 +26,10 @@ enum {
 	/* Remembered, of all processes: */
 	V8_N_CODES = 4096,   /* pcs of compiled code, */
 	V8_N_SPOTS = 8192,   /* places in functions, */
+	V8_N_OFFSETS = 8192, /* and in bytecode, */
+	V8_N_FUNCTIONS = 2048,
+	V8_N_TYPES = 128,
+	V8_SHARED_BYTES = 64,
 	V8_N_ARRAYS = 2048,  /* bytecode arrays and their functions, */
 	V8_N_HEADS = 2048,   /* where code begins, */
 	V8_N_SCRIPTS = 128,  /* and lines of scripts */
@@ -41,6 +46,32 @@ enum {
 struct v8_function {
 	uint64_t shared, name, script, identity;
 	int32_t script_id, start; /* its first character in the script; < 0: not known */
+};
+
+/* What a function is, and what its head looked like then; struct trust: for how long that is
+ * believed while the head is the same. */
+struct v8_kept_function {
+	uint8_t head[V8_SHARED_BYTES];
+	struct v8_function function;
+	uint64_t bytecode; /* that is the function's; 0: not seen */
+	uint32_t owner;
+	struct trust trust;
+};
+
+/* Where in the script a place in bytecode is. */
+struct v8_kept_offset {
+	uint64_t bytecode;
+	int32_t offset, position;
+	uint32_t owner;
+	struct trust trust;
+};
+
+/* The type that objects with a map have. */
+struct v8_kept_type {
+	uint64_t map;
+	int32_t type;
+	uint32_t owner;
+	struct trust trust;
 };
 
 /* A place in a function, and what is said of it. */
@@ -101,6 +132,9 @@ struct v8_memo {
 	uint32_t n_users, last_owner, last_walk;
 	struct v8_known_code codes[V8_N_CODES];
 	struct v8_spot spots[V8_N_SPOTS];
+	struct v8_kept_function functions[V8_N_FUNCTIONS];
+	struct v8_kept_offset offsets[V8_N_OFFSETS];
+	struct v8_kept_type types[V8_N_TYPES];
 	struct {
 		uint64_t array, shared;
 		uint32_t owner;
@@ -122,6 +156,7 @@ struct v8 {
 	struct memory below;  /* the process's; it has the budget */
 	struct v8_memo *memo;
 	uint32_t owner, walk; /* its number there, and that of its walk */
+	struct trust_walks walks;
 	struct image image;
 	/* Its built-in functions are mapped once more, near compiled code; 0: not seen yet. */
 	uint64_t near_start, near_end;
@@ -193,6 +228,8 @@ uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t position);
 bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret);
 /* The SharedFunctionInfo of a function, which may have moved; unproven. 0: there is none. */
 uint64_t v8_shared(struct v8 *v, uint64_t function);
+/* Whether an object is the bytecode of a function. */
+bool v8_is_bytecode(struct v8 *v, uint64_t object);
 /* The function whose bytecode an array is; function: what the frame has for it, which may have
  * moved. 0: none is proven. */
 uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode);

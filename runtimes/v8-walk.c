@@ -105,8 +105,7 @@ static enum runtime_step go_by_fp(struct v8_walk *w, const struct v8_frame *f)
 
 static bool is_interpreted(struct v8_walk *w, const struct v8_frame *f)
 {
-	return is_javascript(f) && v8_is_object(f->bytecode) &&
-	       v8_has_type(w->v, f->bytecode, V8_TYPE_BYTECODE);
+	return is_javascript(f) && v8_is_bytecode(w->v, f->bytecode);
 }
 
 /* An offset counts from the array's address, which is tagged. */
@@ -133,7 +132,7 @@ static void put_baseline(struct v8_walk *w, const struct v8_known_code *k, uint6
 {
 	int32_t offset = -1;
 
-	if (v8_has_type(w->v, k->code.deopt, V8_TYPE_BYTECODE))
+	if (v8_is_bytecode(w->v, k->code.deopt))
 		bytecode = k->code.deopt;
 	if (!k->innermost)
 		offset = v8_baseline_offset(w->v, &k->code, bytecode, w->regs->pc);
@@ -183,7 +182,7 @@ static enum runtime_step step_entry(struct v8_walk *w, const struct v8_known_cod
 		return go(w, pc, r->sp + 8, r->fp);
 	}
 	if (!framed || !is_interpreted(w, f) ||
-	    (v8_has_type(w->v, k->code.deopt, V8_TYPE_BYTECODE) && f->bytecode != k->code.deopt))
+	    (v8_is_bytecode(w->v, k->code.deopt) && f->bytecode != k->code.deopt))
 		return RUNTIME_UNPROVEN;
 	put_baseline(w, k, f->function, f->bytecode);
 	return go_by_fp(w, f);

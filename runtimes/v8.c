@@ -164,6 +164,7 @@ void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 	v->memory.bytes_left = UINT64_MAX;
 	m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
 	v->walk = m->last_walk;
+	trust_begin_walk(&v->walks);
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
 	if (m->places.n > V8_MAX_PLACES * 3 / 4 || strtab_bytes(&m->texts) > V8_MAX_TEXT * 3 / 4 ||
