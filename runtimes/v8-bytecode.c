@@ -160,11 +160,11 @@ int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t by
 	return offset;
 }
 
-bool v8_is_baseline_entry(struct v8 *v, const struct v8_code *code, uint64_t pc)
+uint32_t v8_baseline_entry(struct v8 *v, const struct v8_code *code)
 {
 	uint8_t bytes[8];
 	size_t n = v8_bytes(v, code->positions, bytes, sizeof(bytes)), at = 0;
 	uint32_t end;
 
-	return v8_read_unsigned(bytes, n, &at, &end) && pc - code->start <= end;
+	return v8_read_unsigned(bytes, n, &at, &end) ? end : 0;
 }

@@ -206,6 +206,8 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 		v->memo->places.n = fresh.first;
 		return false;
 	}
+	if (fresh.code.kind == (uint32_t)v8_value(v, V8_KIND_BASELINE))
+		fresh.entry = v8_baseline_entry(v, &fresh.code);
 	if (innermost)
 		fresh.shape = (uint8_t)shape_of(v, &fresh.code, pc, &fresh.return_register);
 	*k = fresh;
@@ -216,6 +218,49 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	return true;
 }
 
+static struct v8_known_code *slot_of(struct v8 *v, uint64_t pc, bool innermost)
+{
+	return &v->memo->codes[hash_combine(hash_combine(pc, innermost), v->owner) % V8_N_CODES];
+}
+
+static bool is_known(const struct v8 *v, const struct v8_known_code *k, uint64_t pc, bool innermost)
+{
+	return k->owner == v->owner && k->pc == pc && k->innermost == innermost;
+}
+
+/* Whether the code is there that was there before. */
+static bool is_there(struct v8 *v, struct v8_known_code *k)
+{
+	struct v8_code now;
+
+	if (!k->code.at)
+		return false;
+	if (trust_has(&k->trust, &v->walks))
+		return true;
+	if (!read_code(v, k->code.at, &now))
+		return false;
+	if (!is_same(&now, &k->code)) {
+		trust_end(&k->trust, &v->walks);
+		return false;
+	}
+	trust_prove(&k->trust, &v->walks);
+	return true;
+}
+
+const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)
+{
+	struct v8_known_code *k = slot_of(v, pc, innermost);
+
+	if (is_known(v, k, pc, innermost)) {
+		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
+			return NULL;
+		if (is_there(v, k))
+			return k;
+		v->stats.stale++;
+	}
+	return learn(v, k, pc, innermost) ? k : NULL;
+}
+
 const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word)
 {
 	if (v->code_low && (word + CODE_RANGE < v->code_low || word > v->code_high + CODE_RANGE))
@@ -223,18 +268,15 @@ const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word)
 	return v8_code_find(v, word, false);
 }
 
-const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)
+int32_t v8_code_offset(struct v8 *v, uint64_t pc, uint64_t bytecode)
 {
-	struct v8_known_code *k =
-		&v->memo->codes[hash_combine(hash_combine(pc, innermost), v->owner) % V8_N_CODES];
-	struct v8_code now;
+	struct v8_known_code *k = slot_of(v, pc, false);
 
-	if (k->owner == v->owner && k->pc == pc && k->innermost == innermost) {
-		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
-			return NULL;
-		if (k->code.at && read_code(v, k->code.at, &now) && is_same(&now, &k->code))
-			return k;
-		v->stats.stale++;
+	if (!is_known(v, k, pc, false))
+		return -1;
+	if (k->bytecode != bytecode) {
+		k->offset = v8_baseline_offset(v, &k->code, bytecode, pc);
+		k->bytecode = bytecode;
 	}
-	return learn(v, k, pc, innermost) ? k : NULL;
+	return k->offset;
 }

@@ -109,6 +109,12 @@ struct v8_known_code {
 	uint32_t n_uses, owner;
 	uint8_t innermost, shape; /* enum v8_shape */
 	uint8_t return_register;
+	/* Of baseline code: where its first bytecode's code begins, and the place that the pc is at
+	 * in a bytecode array. */
+	uint32_t entry;
+	int32_t offset;
+	uint64_t bytecode; /* 0: not looked for yet */
+	struct trust trust;
 };
 
 /* The lines of a script up to some place: how many end before each step. */
@@ -242,10 +248,17 @@ int32_t v8_bytecode_position(struct v8 *v, uint64_t bytecode, int32_t offset);
 /* The place in bytecode of a pc behind a call in baseline code; < 0: not known. */
 int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t bytecode,
 			   uint64_t pc);
-/* Whether a pc of baseline code, or behind a call there, is in front of the first bytecode. */
-bool v8_is_baseline_entry(struct v8 *v, const struct v8_code *code, uint64_t pc);
+/* How many bytes of baseline code are in front of the first bytecode's. */
+uint32_t v8_baseline_entry(struct v8 *v, const struct v8_code *code);
 
-/* v8-code.c. What is at pc; NULL: no code that can be proven. Valid until the next call. */
+/* v8-code.c. What is at pc; NULL: no code that can be proven. Valid while no other is found. */
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);
+/* Whether a pc of baseline code, or behind a call there, is in front of the first bytecode. */
+static inline bool v8_is_baseline_entry(const struct v8_known_code *k)
+{
+	return k->pc - k->code.start <= k->entry;
+}
+/* Of baseline code: the place of the pc in bytecode; < 0: not known. */
+int32_t v8_code_offset(struct v8 *v, uint64_t pc, uint64_t bytecode);
 /* As that, of a word of the stack that may be a return address. */
 const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word);

@@ -135,7 +135,7 @@ static void put_baseline(struct v8_walk *w, const struct v8_known_code *k, uint6
 	if (v8_is_bytecode(w->v, k->code.deopt))
 		bytecode = k->code.deopt;
 	if (!k->innermost)
-		offset = v8_baseline_offset(w->v, &k->code, bytecode, w->regs->pc);
+		offset = v8_code_offset(w->v, k->pc, bytecode);
 	put_function(w, v8_function_of(w->v, function, bytecode),
 		     v8_bytecode_position(w->v, bytecode, offset), V8_BASELINE, false);
 }
@@ -197,7 +197,7 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 	struct v8_frame f = {0};
 	bool framed = read_frame(w, &f);
 
-	if (k.code.kind == baseline && v8_is_baseline_entry(w->v, &k.code, r->pc))
+	if (k.code.kind == baseline && v8_is_baseline_entry(&k))
 		return step_entry(w, &k, &f, framed);
 	if (k.innermost && k.shape != V8_SHAPE_FULL) {
 		if (k.code.kind == baseline)
@@ -228,7 +228,7 @@ static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struc
 	uint32_t baseline = (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
 
 	/* It is about to get one. */
-	if (k->code.kind == baseline && v8_is_baseline_entry(w->v, &k->code, k->pc))
+	if (k->code.kind == baseline && v8_is_baseline_entry(k))
 		return true;
 	if (k->code.kind < baseline || !is_javascript(f))
 		return false;
