@@ -37,6 +37,9 @@ fi
 
 ${MAKE:-make} -s install DESTDIR="$stage" >/dev/null
 ${STRIP:-strip} -o "$stage$bindir/perfwalk" "$program"
+for library in "$stage$libdir"/*.so; do # ours, for other programs; not every processor has it
+	[ ! -e "$library" ] || ${STRIP:-strip} --strip-unneeded "$library"
+done
 mkdir -p "$stage$libdir" "$stage$licences"
 # A library's file, as the host knows it that it is for.
 real()
