@@ -18,6 +18,7 @@ const uint64_t sample_place_regs =
 const uint32_t arch_second_argument = UINT32_MAX;
 const uint32_t arch_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 const uint32_t arch_go_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+const bool arch_has_arguments = false;
 const uint32_t arch_sp = PERF_REG_RISCV_SP, arch_ip = PERF_REG_RISCV_PC;
 const char sample_arch_name[] = "riscv64";
 

@@ -30,7 +30,11 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 extern const uint32_t arch_sp, arch_ip;
 /* Where they are among sample_place_regs; and a function's first argument, which is there if its
  * registers are sampled at all. */
+#ifdef __riscv
+enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 0 };
+#else
 enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
+#endif
 extern const bool arch_has_arguments;
 /* Register of a system call's second argument; UINT32_MAX: it is not sampled. */
 extern const uint32_t arch_second_argument;
