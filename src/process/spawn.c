@@ -39,6 +39,15 @@ static void leave_variables(void)
 		*to = NULL;
 }
 
+/* An emulator may lack execveat(), which the C library takes for granted where no kernel lacks it. */
+static void execute_by_name(int exe, char *const argv[])
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", exe);
+	(void)execve(path, argv, environ);
+}
+
 void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int ask)
 {
 	char title[48];
@@ -67,5 +76,6 @@ void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int as
 	if (dup2(control, PROTOCOL_CONTROL_FD) < 0)
 		_exit(125);
 	(void)fexecve(exe, argv, environ);
+	execute_by_name(exe, argv);
 	_exit(125);
 }
