@@ -213,6 +213,11 @@ static ssize_t read_all(int fd, char *buffer, size_t size)
 	return (ssize_t)n;
 }
 
+static bool is_telling(const struct cgroup *cg)
+{
+	return cg && (cg->pub.container_id[0] || cg->pub.unit[0]);
+}
+
 /* Reads the cgroup of a thread from its file, for the process. */
 static void read_file(struct host *h, struct process *p, uint32_t tid)
 {
@@ -243,12 +248,9 @@ static void read_file(struct host *h, struct process *p, uint32_t tid)
 	if (!cg)
 		return;
 	cg->last_window = h->window;
-	cgroup_set_own(p, &cg->pub);
-}
-
-static bool is_telling(const struct cgroup *cg)
-{
-	return cg && (cg->pub.container_id[0] || cg->pub.unit[0]);
+	/* With version 1 the file says "/" of a process that is ending; what was known holds. */
+	if (is_telling(cg) || !is_telling(p->own_cgroup) || !info_is_ending(h, p))
+		cgroup_set_own(p, &cg->pub);
 }
 
 const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *pub, uint32_t tid,

@@ -170,3 +170,12 @@ enum info_identity info_check_again(struct host *h, struct process *p)
 		notice_exec(p, &info);
 	return r;
 }
+
+/* Its memory goes first, and its program with it. */
+bool info_is_ending(struct host *h, const struct process *p)
+{
+	struct info info;
+
+	return !info_may_ask(h) || !ask_info(h, p->pub.pid, &info) ||
+	       (!info.exe[0] && !info.is_kernel);
+}

@@ -169,6 +169,8 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns);
 enum info_identity info_check_identity(struct host *h, const struct process *p);
 /* The same after records were lost: reads the name and the program again, too. */
 enum info_identity info_check_again(struct host *h, struct process *p);
+/* Has it no program any more? true also if that is not known. */
+bool info_is_ending(struct host *h, const struct process *p);
 void info_set_start(struct host *h, struct process *p, uint64_t start_ns, bool exact);
 /* Converts a time on the records' clock to a start time as in /proc; 0: not possible. */
 uint64_t info_start_from_record(struct host *h, uint64_t time_ns);

@@ -114,6 +114,23 @@ static pid_t start_child(void)
 	return pid;
 }
 
+/* By that the host model knows it. */
+static void check_zombie(pid_t child)
+{
+	char comm[17], exe[4096] = "x";
+	uint64_t start_ns;
+	uint32_t parent;
+	bool is_kernel;
+	siginfo_t info;
+
+	CHECK_INT(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), ==, 0);
+	CHECK_INT(process_info(NULL, (uint32_t)child, &start_ns, &parent, comm, exe, sizeof(exe),
+			       &is_kernel),
+		  ==, 0);
+	CHECK_STR(exe, "");
+	CHECK(!is_kernel);
+}
+
 static void test_child(void)
 {
 	_cleanup_(host_freep) struct host *h = NULL;
@@ -159,6 +176,7 @@ static void test_child(void)
 
 	/* Gone: what is known stays until it is collected. */
 	CHECK_INT(kill(child, SIGKILL), ==, 0);
+	check_zombie(child);
 	CHECK_INT(waitpid(child, NULL, 0), ==, child);
 	host_on_lost(h);
 	t += NSEC_PER_SEC;

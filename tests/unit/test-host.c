@@ -903,6 +903,28 @@ static void test_cgroup_of_a_child(void)
 	CHECK_STR(host_cgroup_get(h, p, 11, 0)->container_id, ID);
 }
 
+/* A zombie's file, as Linux 6.18 has it: "/" in the hierarchies of version 1. */
+static void test_cgroup_of_a_zombie(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p = host_process_get(h, 10, 10, 1000);
+
+	outside.exe = "/bin/a";
+	outside.cgroup = "9:name=systemd:/docker/" ID "\n8:pids:/docker/" ID "\n0::/\n";
+	CHECK_STR(host_cgroup_get(h, p, 10, 0)->container_id, ID);
+	for (int i = 0; i < 11; i++)
+		host_collect(h);
+	outside.cgroup = "9:name=systemd:/\n8:pids:/\n0::/\n";
+	outside.exe = NULL;
+	CHECK_STR(host_cgroup_get(h, p, 10, 0)->container_id, ID);
+	/* One that lives has left the container. */
+	for (int i = 0; i < 11; i++)
+		host_collect(h);
+	outside.exe = "/bin/a";
+	CHECK_STR(host_cgroup_get(h, p, 10, 0)->container_id, "");
+	CHECK_INT(host_stats(h)->cgroup_reads, ==, 3);
+}
+
 static size_t count_descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -1033,6 +1055,7 @@ int main(void)
 	RUN(test_many_cgroups);
 	RUN(test_cgroup_v2_alone);
 	RUN(test_cgroup_of_a_child);
+	RUN(test_cgroup_of_a_zombie);
 	RUN(test_churn_is_bounded);
 	RUN(test_many_mappings);
 	return 0;
