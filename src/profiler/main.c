@@ -235,7 +235,7 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 
 static void close_cpu(struct profiler *p, uint32_t index, int cpu)
 {
-	struct sample_cpu **place = place_of_cpu(p, index, cpu), *c = *place;
+	struct sample_cpu **place = place_of_cpu(p, index, cpu), *c = place ? *place : NULL;
 
 	if (!c)
 		return;
