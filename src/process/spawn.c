@@ -39,7 +39,7 @@ static void leave_variables(void)
 		*to = NULL;
 }
 
-/* An emulator may lack execveat(), which the C library takes for granted where no kernel lacks it. */
+/* An emulator may lack execveat(), which the C library takes for granted. */
 static void execute_by_name(int exe, char *const argv[])
 {
 	char path[32];
