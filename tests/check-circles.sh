@@ -14,8 +14,8 @@ set -u
 # files. Whoever adds a line says why.
 known()
 {
-	# A process is its life, what /proc says of it, its mappings and its threads (internal.h).
-	echo "libhost info mapping process thread"
+	# A process is its life, what /proc says of it, its cgroup, mappings and threads (internal.h).
+	echo "libhost cgroup info mapping process thread"
 }
 
 scratch=$(mktemp -d) || exit 99
