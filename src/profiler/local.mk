@@ -30,6 +30,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \
 	src/profiler/process-said.c src/profiler/process-said.h \
+	src/profiler/process-size.c src/profiler/process-size.h \
 	src/profiler/profiler.h \
 	src/profiler/program-variable.c src/profiler/program-variable.h \
 	src/profiler/readers.c src/profiler/readers.h \

@@ -28,6 +28,7 @@
 #define LOOK_SAMPLES	     128
 #define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
 #define MAX_PAID_SAMPLES     16384 /* that pay for later looks */
+#define MAX_SIZES	     256   /* a descriptor each */
 
 /* The attributes of a process while they are collected. */
 struct collection {
@@ -355,18 +356,40 @@ static void hurry(struct process_said *s, const struct host_process *p, uint64_t
 	s->n_mappings = p->n_mappings;
 }
 
-/* A context can be published without new code. Whether the samples since then, of whatever process,
- * pay for a look; then they have paid. */
-static bool is_paid(const struct process_said *s, struct sayings *of, const struct host_process *p,
-		    uint64_t now_ns)
+/* A context can be published without new code. */
+static bool may_look_early(const struct process_said *s, const struct sayings *of, uint64_t now_ns)
+{
+	return s->looked && !s->published_ns && now_ns - s->looked_ns >= of->interval_ns;
+}
+
+/* Whether the samples since then, of whatever process, pay for a look; then they have paid. */
+static bool is_paid(struct sayings *of, const struct host_process *p)
 {
 	uint64_t price = LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;
 
-	if (!s->looked || s->published_ns || now_ns - s->looked_ns < of->interval_ns ||
-	    of->n_samples < price)
+	if (of->n_samples < price)
 		return false;
 	of->n_samples -= price;
 	return true;
+}
+
+/* Then it has mapped no context since it was asked, unless it has unmapped as much. */
+static bool is_same_size(struct process_said *s, uint64_t now_ns)
+{
+	return s->looked && !s->published_ns && now_ns - s->asked_ns < LONGEST_DELAY_NS &&
+	       process_size_is_same(&s->size);
+}
+
+/* Before it is asked. Of those that live for long: to open it is a question, too. */
+static void keep_size(struct process_said *s, struct sayings *of, const struct host_process *p)
+{
+	bool was_open = s->size.open;
+
+	if (s->published_ns ||
+	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
+		return;
+	process_size_keep(&s->size, of->outside, p->pid);
+	of->n_sizes += s->size.open && !was_open;
 }
 
 /* Looks come together: each is a question to a process that sleeps, which costs several times as
@@ -385,31 +408,52 @@ static uint64_t next_delay(const struct process_said *s, const struct sayings *o
 	return next < most ? next : most;
 }
 
+static void forget_program(struct process_said *s)
+{
+	free_keys(s->keys, s->n_keys);
+	*s = (struct process_said){.text = s->text,
+				   .n_text = s->n_text,
+				   .service = s->service,
+				   .version = s->version,
+				   .size = s->size};
+}
+
+/* false: not now. */
+static bool ask(struct process_said *s, struct sayings *of, const struct host_process *p,
+		bool in_pod, uint64_t now_ns)
+{
+	s->next_ns = now_ns + FIRST_DELAY_NS;
+	s->asked_ns = now_ns;
+	keep_size(s, of, p);
+	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
+		return false;
+	s->looked = true;
+	s->n_execs = p->n_execs;
+	return true;
+}
+
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
 		       bool in_pod, uint64_t now_ns)
 {
-	if (s->looked && s->n_execs != p->n_execs) {
-		free_keys(s->keys, s->n_keys);
-		*s = (struct process_said){.text = s->text,
-					   .n_text = s->n_text,
-					   .service = s->service,
-					   .version = s->version};
-	}
+	bool early, same;
+
+	if (s->looked && s->n_execs != p->n_execs)
+		forget_program(s);
 	hurry(s, p, now_ns);
 	of->n_samples += of->n_samples < MAX_PAID_SAMPLES;
-	if (!of->outside || p->is_kernel || p->exited ||
-	    (now_ns < s->next_ns && !is_paid(s, of, p, now_ns)))
+	early = now_ns < s->next_ns;
+	if (!of->outside || p->is_kernel || p->exited || (early && !may_look_early(s, of, now_ns)))
 		return;
 	if (is_young(p)) {
 		s->next_ns = now_ns + YOUNG_NS;
 		return;
 	}
-	s->next_ns = now_ns + FIRST_DELAY_NS;
-	s->looked_ns = now_ns;
-	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
+	same = is_same_size(s, now_ns);
+	if (early && !same && !is_paid(of, p))
 		return;
-	s->looked = true;
-	s->n_execs = p->n_execs;
+	s->looked_ns = now_ns;
+	if ((!same && !ask(s, of, p, in_pod, now_ns)) || (same && early))
+		return;
 	s->delay_ns = next_delay(s, of);
 	s->next_ns = at_a_second(now_ns + s->delay_ns);
 }
@@ -420,6 +464,8 @@ void process_said_deinit(struct process_said *s, struct sayings *of)
 	free(s->text);
 	free(s->service);
 	free_keys(s->keys, s->n_keys);
+	of->n_sizes -= s->size.open;
+	process_size_close(&s->size);
 	*s = (struct process_said){0};
 }
 

@@ -8,13 +8,15 @@
  * A process is looked at when it has lived for a moment, and again: soon and then less and less
  * often while it says nothing, but soon if it maps more code, and at each interval as long as all
  * samples together are so many that these looks cost little beside them; at each interval in any
- * case once it has published a context.
+ * case once it has published a context. While its size is exactly the same it has published
+ * nothing, which is believed for a minute.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "src/host/host.h"
+#include "src/profiler/process-size.h"
 
 struct outside;
 
@@ -26,6 +28,7 @@ struct sayings {
 	size_t n_bytes;		  /* held of all; bounded */
 	uint64_t n_refused;	  /* attributes that did not fit */
 	uint64_t n_samples;	  /* of all processes, that have paid for no look yet; bounded */
+	uint32_t n_sizes;	  /* of processes whose sizes are known; bounded */
 };
 
 /* Of one process; {0} at first. */
@@ -43,7 +46,8 @@ struct process_said {
 	uint64_t published_ns; /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;
 	uint32_t n_mappings, n_hurried; /* of the process at the last sample; looks for new ones */
-	uint64_t looked_ns;		/* the last look */
+	uint64_t looked_ns, asked_ns;	/* the last look, and the last that was a question */
+	struct process_size size;	/* when it was asked */
 };
 /* Looks again if it is time. now_ns: of any steady clock. in_pod: of Kubernetes. */
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which processes are asked for what, with the real opener behind the questions. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -20,6 +21,11 @@ static volatile enum question asked; /* last */
 static struct ask ask;
 static struct outside outside = {.ask = &ask};
 static pid_t silent;
+/* Maps a page for each byte, and answers. */
+static struct {
+	pid_t pid;
+	int to, from;
+} mapper;
 static struct sayings of = {.outside = &outside};
 
 static void *answer(void *ctx)
@@ -29,9 +35,11 @@ static void *answer(void *ctx)
 	int fds[2];
 
 	while (message_recv(*sock, &m, fds, 0) > 0) {
-		int fd = opener_context(&m);
+		int fd = m.type == MESSAGE_ASK_RESIDENT ? opener_resident(m.ask_pid.pid)
+							: opener_context(&m);
 
-		asked = m.ask_context.environment ? ALL_IT_SAYS : CONTEXT_ALONE;
+		if (m.type == MESSAGE_ASK_CONTEXT)
+			asked = m.ask_context.environment ? ALL_IT_SAYS : CONTEXT_ALONE;
 		a = (struct message){.type = MESSAGE_ANSWER, .seq = m.seq};
 		a.answer.error = fd < 0 ? fd : 0;
 		(void)message_send(*sock, &a, &fd, fd >= 0);
@@ -51,6 +59,34 @@ static pid_t start_silent(void)
 	return pid;
 }
 
+static void start_mapper(void)
+{
+	int to[2], from[2];
+	char c;
+
+	CHECK_INT(pipe2(to, O_CLOEXEC), ==, 0);
+	CHECK_INT(pipe2(from, O_CLOEXEC), ==, 0);
+	mapper.pid = fork();
+	while (mapper.pid == 0) {
+		if (read(to[0], &c, 1) != 1)
+			_exit(0);
+		(void)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		(void)!write(from[1], &c, 1);
+	}
+	mapper.to = to[1];
+	mapper.from = from[0];
+	(void)close(to[0]);
+	(void)close(from[1]);
+}
+
+static void map_a_page(void)
+{
+	char c = 'm';
+
+	CHECK_INT(write(mapper.to, &c, 1), ==, 1);
+	CHECK_INT(read(mapper.from, &c, 1), ==, 1);
+}
+
 /* What is asked of a process with so many mappings that is as old as that. */
 static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings, uint64_t age_ns,
 			  uint64_t now_ns)
@@ -67,21 +103,52 @@ static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings
 	return asked;
 }
 
-/* Less and less often: after 1, 2, 4 ... seconds. */
+/* Less and less often, after 1, 2, 4 ... seconds, while it maps something. */
 static void test_silent_process(void)
 {
 	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
 	struct process_said s = {.text = NULL};
 	uint64_t now = second;
 
-	CHECK_INT(look(&s, silent, 1, age / 2, now), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 1, age / 2, now), ==, NO_QUESTION);
 	now += second;
-	CHECK_INT(look(&s, silent, 1, age, now), ==, ALL_IT_SAYS);
+	CHECK_INT(look(&s, mapper.pid, 1, age, now), ==, ALL_IT_SAYS);
 	for (uint64_t delay = second; delay <= 32 * second; delay *= 2) {
-		CHECK_INT(look(&s, silent, 1, age, now + delay - 1), ==, NO_QUESTION);
+		map_a_page();
+		CHECK_INT(look(&s, mapper.pid, 1, age, now + delay - 1), ==, NO_QUESTION);
 		now += delay;
-		CHECK_INT(look(&s, silent, 1, age, now), ==, CONTEXT_ALONE);
+		CHECK_INT(look(&s, mapper.pid, 1, age, now), ==, CONTEXT_ALONE);
 	}
+	process_said_deinit(&s, &of);
+}
+
+/* A process whose size is the same is asked once a minute, and soon when it is another. */
+static void test_process_that_stays(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now = second;
+
+	of.interval_ns = 5 * second;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now), ==, ALL_IT_SAYS);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += second), ==, CONTEXT_ALONE);
+	CHECK_INT(of.n_sizes, ==, 0);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 2 * second), ==, CONTEXT_ALONE);
+	CHECK_INT(of.n_sizes, ==, 1);
+	for (int i = 1; i < 60; i++)
+		CHECK_INT(look(&s, mapper.pid, 10, age, now + (uint64_t)i * second), ==,
+			  NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 62 * second), ==, CONTEXT_ALONE);
+	of.n_samples = 1000;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 5 * second), ==, NO_QUESTION);
+	CHECK_INT(of.n_samples, ==, 1001);
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 4 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * second), ==, CONTEXT_ALONE);
+	process_said_deinit(&s, &of);
+	CHECK_INT(of.n_sizes, ==, 0);
+	of.interval_ns = 0;
+	of.n_samples = 0;
 }
 
 /* Processes that began at any time are looked at together from then on. */
@@ -109,16 +176,18 @@ static void test_new_mappings(void)
 	int n_asked = 0;
 
 	for (int i = 0; i < 7; now += 64 * second, i++)
-		CHECK_INT(look(&s, silent, n_mappings, age, now), !=, NO_QUESTION);
+		CHECK_INT(look(&s, mapper.pid, n_mappings, age, now), !=, NO_QUESTION);
 	/* Its next turn is a minute away each time. */
 	for (int i = 0; i < 20; now += 64 * second, i++) {
-		(void)look(&s, silent, n_mappings, age, now);
+		(void)look(&s, mapper.pid, n_mappings, age, now);
 		s.delay_ns = 32 * second;
 		s.next_ns = now + 60 * second;
-		CHECK_INT(look(&s, silent, ++n_mappings, age, now + second), ==, NO_QUESTION);
-		n_asked += look(&s, silent, n_mappings, age, now + 2 * second) != NO_QUESTION;
+		map_a_page();
+		CHECK_INT(look(&s, mapper.pid, ++n_mappings, age, now + second), ==, NO_QUESTION);
+		n_asked += look(&s, mapper.pid, n_mappings, age, now + 2 * second) != NO_QUESTION;
 	}
 	CHECK_INT(n_asked, ==, 8);
+	process_said_deinit(&s, &of);
 }
 
 /* Many samples pay for a look at the next interval, whosever they are. */
@@ -131,26 +200,30 @@ static void test_many_samples(void)
 
 	of.interval_ns = second;
 	for (int i = 0; i < 7; now += 64 * second, i++) {
-		CHECK_INT(look(&s, silent, 10, age, now), !=, NO_QUESTION);
-		CHECK_INT(look(&busy, silent, 10, age, now), !=, NO_QUESTION);
+		CHECK_INT(look(&s, mapper.pid, 10, age, now), !=, NO_QUESTION);
+		CHECK_INT(look(&busy, mapper.pid, 10, age, now), !=, NO_QUESTION);
 	}
 	now -= 64 * second;
 	of.n_samples = 0;
-	while (look(&s, silent, 10, age, now + second) == NO_QUESTION && n < 1000)
+	map_a_page();
+	while (look(&s, mapper.pid, 10, age, now + second) == NO_QUESTION && n < 1000)
 		n++;
 	CHECK_INT(n + 1, ==, 128 + 4 * 10);
 	/* Not before the interval has passed. */
 	of.interval_ns = 5 * second;
 	for (n = 0; n < 1000; n++)
-		CHECK_INT(look(&busy, silent, 10, age, now + 4 * second), ==, NO_QUESTION);
-	CHECK_INT(look(&s, silent, 10, age, now + 5 * second), ==, NO_QUESTION);
-	CHECK_INT(look(&s, silent, 10, age, now + 6 * second), ==, CONTEXT_ALONE);
+		CHECK_INT(look(&busy, mapper.pid, 10, age, now + 4 * second), ==, NO_QUESTION);
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 6 * second), ==, CONTEXT_ALONE);
 	/* A thousand pay for five: one of them was that one. */
-	for (n = 0;
-	     look(&busy, silent, 10, age, now + (5 * (uint64_t)n + 6) * second) == CONTEXT_ALONE;
+	for (n = 0; look(&busy, mapper.pid, 10, age, now + (5 * (uint64_t)n + 6) * second) ==
+		    CONTEXT_ALONE;
 	     n++)
-		;
+		map_a_page();
 	CHECK_INT(n, ==, 4);
+	process_said_deinit(&s, &of);
+	process_said_deinit(&busy, &of);
 	of.interval_ns = 0;
 }
 
@@ -178,10 +251,12 @@ int main(void)
 	int ends[2];
 
 	silent = start_silent();
+	start_mapper();
 	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), ==, 0);
 	CHECK_INT(pthread_create(&thread, NULL, answer, &ends[1]), ==, 0);
 	ask.sock = ends[0];
 	RUN(test_silent_process);
+	RUN(test_process_that_stays);
 	RUN(test_looks_come_together);
 	RUN(test_new_mappings);
 	RUN(test_many_samples);
@@ -191,5 +266,7 @@ int main(void)
 	(void)close(ends[1]);
 	(void)kill(silent, SIGKILL);
 	CHECK_INT(waitpid(silent, NULL, 0), ==, silent);
+	(void)kill(mapper.pid, SIGKILL);
+	CHECK_INT(waitpid(mapper.pid, NULL, 0), ==, mapper.pid);
 	return 0;
 }
