@@ -386,7 +386,7 @@ static void keep_size(struct process_said *s, struct sayings *of, const struct h
 	bool was_open = s->size.open;
 
 	if (s->published_ns ||
-	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
+	    (!was_open && (s->delay_ns <= 2 * FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
 		return;
 	process_size_keep(&s->size, of->outside, p->pid);
 	of->n_sizes += s->size.open && !was_open;

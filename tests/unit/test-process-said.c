@@ -132,8 +132,9 @@ static void test_process_that_stays(void)
 	of.interval_ns = 5 * second;
 	CHECK_INT(look(&s, mapper.pid, 10, age, now), ==, ALL_IT_SAYS);
 	CHECK_INT(look(&s, mapper.pid, 10, age, now += second), ==, CONTEXT_ALONE);
-	CHECK_INT(of.n_sizes, ==, 0);
 	CHECK_INT(look(&s, mapper.pid, 10, age, now += 2 * second), ==, CONTEXT_ALONE);
+	CHECK_INT(of.n_sizes, ==, 0);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 4 * second), ==, CONTEXT_ALONE);
 	CHECK_INT(of.n_sizes, ==, 1);
 	for (int i = 1; i < 60; i++)
 		CHECK_INT(look(&s, mapper.pid, 10, age, now + (uint64_t)i * second), ==,
