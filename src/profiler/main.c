@@ -137,18 +137,33 @@ static uint64_t drain_ns(const struct profiler *p)
 	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
 }
 
-static void on_drain_timer(void *ctx)
+static void read_late(struct profiler *p)
 {
-	struct profiler *p = ctx;
-
-	profiler_drain(p, false);
-	loop_set_timer(p->role.loop, p->drain_timer, drain_ns(p));
 	if (!p->merger || p->finished || p->paused_since_ns)
 		return;
 	role_job_begin(&p->role);
 	attribution_read_late(p->attribution, p->drained_ns);
 	attribution_read_residents(p->attribution, clock_realtime_ns(), false);
 	role_job_end(&p->role);
+}
+
+/* All rings: none needs the timer's drain before that time has passed again. */
+static void drain(struct profiler *p)
+{
+	uint64_t after_ns = drain_ns(p), now;
+
+	profiler_drain(p, false);
+	now = clock_monotonic_ns();
+	loop_set_timer(p->role.loop, p->drain_timer, after_ns);
+	if (now - p->read_late_ns < after_ns / 2)
+		return;
+	p->read_late_ns = now;
+	read_late(p);
+}
+
+static void on_drain_timer(void *ctx)
+{
+	drain(ctx);
 }
 
 static void on_ring(void *ctx, int fd, uint32_t events)
@@ -158,7 +173,7 @@ static void on_ring(void *ctx, int fd, uint32_t events)
 	/* An event whose task is gone reports an error for ever. */
 	if (events & (EPOLLHUP | EPOLLERR))
 		loop_remove_fd(p->role.loop, fd);
-	profiler_drain(p, false);
+	drain(p);
 }
 
 static void on_window_timer(void *ctx)

@@ -37,6 +37,7 @@ struct profiler {
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
 	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
+	uint64_t read_late_ns;	   /* what is read beside the rings, CLOCK_MONOTONIC */
 	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
 	bool finished;		   /* the last window is closed: nothing is read any more */
 	int drain_timer, stop_timer, flush_timer;
