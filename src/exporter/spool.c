@@ -72,21 +72,6 @@ const char *spool_destination(const struct spool *s, const struct spool_file *f)
 	return strtab_get(&s->names, f->destination);
 }
 
-uint32_t spool_n_files(const struct spool *s)
-{
-	return s->n_files;
-}
-
-uint64_t spool_bytes(const struct spool *s)
-{
-	return s->bytes;
-}
-
-uint32_t spool_n_corrupt(const struct spool *s)
-{
-	return s->n_corrupt;
-}
-
 const char *spool_path(const struct spool *s)
 {
 	return s->path;

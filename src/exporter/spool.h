@@ -106,7 +106,4 @@ uint64_t spool_retry_ns(const struct spool *s);
 /* Try at the next occasion, whatever happened before. */
 void spool_retry_now(struct spool *s);
 
-uint32_t spool_n_files(const struct spool *s);
-uint64_t spool_bytes(const struct spool *s);	 /* what is set aside included */
-uint32_t spool_n_corrupt(const struct spool *s); /* set aside since the start */
 const char *spool_path(const struct spool *s);
