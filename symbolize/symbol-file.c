@@ -497,19 +497,6 @@ const char *symbol_name(const struct symbol *s)
 	return check_short(f, n_short) ? NULL : name;
 }
 
-int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
-{
-	struct symbol s;
-
-	if (symbol_file_find(f, vaddr, &s) != 0)
-		return 1;
-	s.name = symbol_name(&s);
-	if (!s.name)
-		return 1;
-	*ret = s;
-	return 0;
-}
-
 static int find_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
 		      size_t *ret_n)
 {

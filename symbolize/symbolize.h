@@ -82,12 +82,11 @@ struct symbol_file *symbol_file_free(struct symbol_file *f);
 DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
 
 /*
- * 0: found; 1: no function covers the address. A stub section such as .plt gives name@plt.
- * symbol-table.c says which of several names at one address wins. Without memory for the tables no
- * address has a name.
+ * Finds the function that covers an ELF virtual address, and leaves its name in the file, for
+ * callers that may know the function by its start: symbol_name() reads it. 0: found; 1: no function
+ * covers the address. A stub section such as .plt gives name@plt. symbol-table.c says which of
+ * several names at one address wins. Without memory for the tables no address has a name.
  */
-int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
-/* The same for who may know the function by its start: leaves the name in the file. */
 int symbol_file_find(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
 /* The name of any symbol, read now if it was left; NULL: the file was cut short, or no memory. */
 const char *symbol_name(const struct symbol *s);
@@ -98,7 +97,7 @@ const char *symbol_name(const struct symbol *s);
  * All functions at an address: innermost inlined function first, the one that has the code last.
  * Each has its line: that of the address, or of the call to the one before. max 1: only the last.
  * 0: *ret_n >= 1 functions; 1: no function covers the address. Without debugging information (or
- * limits.max_line_bytes) the result is that of symbol_file_lookup(); with limits.only_inlined the
+ * limits.max_line_bytes) the result is that of symbol_file_find(); with limits.only_inlined the
  * only lines are those of declarations.
  */
 int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,

@@ -33,7 +33,7 @@ tests_unit_test_code_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a l
 	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-file-names
-tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h
+tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/lookup.h tests/unit/test.h
 tests_unit_test_file_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 

@@ -12,6 +12,7 @@
 
 #include "symbolize/symbolize.h"
 #include "tests/fuzz/elf-parts.h"
+#include "tests/unit/lookup.h"
 
 #define N_ADDRESSES 48
 #define STEP	    23 /* the code of the seeds is some hundreds of bytes */

@@ -3,7 +3,7 @@
 EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/seeds-programs.sh tests/fuzz/seeds-symbols.sh tests/fuzz/corpus-symbols
 
 check_PROGRAMS += tests/fuzz/replay-symbols
-tests_fuzz_replay_symbols_SOURCES = tests/fuzz/fuzz-symbols.c tests/fuzz/elf-parts.h tests/fuzz/replay.h
+tests_fuzz_replay_symbols_SOURCES = tests/fuzz/fuzz-symbols.c tests/fuzz/elf-parts.h tests/fuzz/replay.h tests/unit/lookup.h
 tests_fuzz_replay_symbols_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-symbols"'
 tests_fuzz_replay_symbols_LDADD = $(symbolize_test_libs)
 

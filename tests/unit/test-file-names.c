@@ -12,6 +12,7 @@
 #include "src/process/role.h"
 #include "src/process/status-page.h"
 #include "src/symbolizer/file-names.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 
 enum { N_FILES = 8 };

@@ -14,6 +14,7 @@
 
 #include "symbolize/symbolize.h"
 #include "tests/unit/compile.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 
 static char dir[] = "/tmp/symbolize-compressed-XXXXXX";

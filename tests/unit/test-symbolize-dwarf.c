@@ -16,6 +16,7 @@
 
 #include "symbolize/symbolize.h"
 #include "tests/unit/compile.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 
 #define N_ADDRESSES 1000 /* `make check-names` asks for 10,000 */

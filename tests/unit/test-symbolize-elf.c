@@ -13,6 +13,7 @@
 
 #include "symbolize/arch.h"
 #include "symbolize/symbolize.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 
 #define N_ADDRESSES 2500
@@ -527,7 +528,7 @@ static void check_debug(const char *file, struct debug *d, bool found)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *f = open_symbols(file, open_debug, d);
 	struct truth t;
-	struct symbol s;
+	struct symbol s = {0};
 
 	truth_read(&t, "nm -S --defined-only", "dbg.full");
 	CHECK_INT(d->n_calls, ==, 0);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "symbolize/symbolize.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 
 #define LINE_BYTES (UINT64_C(64) << 20)

@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "symbolize/symbolize.h"
+#include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 
