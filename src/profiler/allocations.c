@@ -285,6 +285,13 @@ static const char *runtime_name(const struct profile *p, uint32_t frame)
 	return profile_text(p, p->functions.items[p->lines.items[f->first_line].function].name);
 }
 
+static bool is_library(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash ? slash + 1 : path, ALLOCATIONS_LIBRARY) == 0;
+}
+
 /* A frame of who allocates, below the program's own. */
 static bool is_allocator(const struct attribution *a, const struct picked_block *b, uint32_t i)
 {
@@ -295,8 +302,7 @@ static bool is_allocator(const struct attribution *a, const struct picked_block 
 		return allocator_has(b, a->walked[i].address) ||
 		       (frame != PROFILE_NONE && allocator_is_stub(runtime_name(p, frame)));
 	return frame != PROFILE_NONE &&
-	       allocations_is_library(
-		       profile_text(p, p->modules.items[p->frames.items[frame].module].path));
+	       is_library(profile_text(p, p->modules.items[p->frames.items[frame].module].path));
 }
 
 /* Of n frames; what is the runtime's own altogether stays as it is. */
@@ -407,13 +413,6 @@ void allocations_record(struct allocations *l, const struct record *r)
 
 /* ---- Copies of the library, and other allocators ---- */
 
-bool allocations_is_library(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return strcmp(slash ? slash + 1 : path, ALLOCATIONS_LIBRARY) == 0;
-}
-
 /* Once a window: the process that it was asked for by may be gone. So many files at most. */
 static bool is_to_be_asked(struct allocations *l, const struct host_file_key *key)
 {
@@ -440,7 +439,7 @@ static void look_at_mapping(struct allocations *l, struct host_mapping *m)
 
 	if (m->kind != HOST_MAPPING_FILE || !m->file)
 		return;
-	if (allocations_is_library(m->file->path)) {
+	if (is_library(m->file->path)) {
 		if (is_to_be_asked(l, &m->file->key))
 			(void)outside_library_copy(&l->a->outside, pid, m->start, m->end,
 						   &m->file->key, m->file->path);
@@ -462,7 +461,7 @@ void allocations_look(struct allocations *l)
 bool allocations_may_matter(const struct allocations *l, const char *path)
 {
 	/* A program that the daemon sees start it sees run. */
-	return allocations_is_library(path) || (l->a->setup->capture && allocator_is_likely(path));
+	return is_library(path) || (l->a->setup->capture && allocator_is_likely(path));
 }
 
 void allocations_mapped(struct allocations *l, uint64_t address)

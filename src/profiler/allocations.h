@@ -23,8 +23,6 @@ struct allocations *allocations_free(struct allocations *l);
 void allocations_put_types(struct allocations *l);
 
 #define ALLOCATIONS_LIBRARY "libperfwalk-alloc.so"
-/* Is that the name of the library? */
-bool allocations_is_library(const char *path);
 /* Whether a file of that name may be a copy of the library, or a runtime with an allocator of its
  * own, and is to be looked at when it is mapped. */
 bool allocations_may_matter(const struct allocations *l, const char *path);

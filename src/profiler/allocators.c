@@ -14,6 +14,48 @@
 #define MAX_MEAN  (UINT64_C(1) << 30)
 #define GO_MEAN	  (UINT64_C(512) << 10) /* runtime.MemProfileRate, unless a program sets it */
 
+/* ---- Files ---- */
+
+bool allocator_is_likely(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return *path == '/' && (strcmp(name, "libjvm.so") == 0 || !strstr(name, ".so"));
+}
+
+static const struct alloc_places *find_places(struct attribution *a, struct host_mapping *m)
+{
+	struct file_state *s = attribution_open_file(a, m);
+	struct alloc_places found;
+	int r;
+
+	if (!s || s->allocator_tried || !s->tried || m->file->fd < 0)
+		return s ? s->allocator : NULL;
+	s->allocator_tried = true;
+	if (!allocator_is_likely(m->file->path))
+		return NULL;
+	unwinder_tell_reading(a->unwinder, s, true);
+	r = alloc_places_find(m->file->fd, m->file->path, &found);
+	unwinder_tell_reading(a->unwinder, s, false);
+	if (r == 0 && (s->allocator = malloc(sizeof(found))))
+		*s->allocator = found;
+	return s->allocator;
+}
+
+const struct alloc_places *allocator_look(struct attribution *a, struct host_mapping *m)
+{
+	const struct file_state *s = attribution_open_file(a, m);
+	const struct alloc_places *found;
+
+	if (!s || s->allocator_tried)
+		return s ? s->allocator : NULL;
+	if (!attribution_begin_look(a))
+		return NULL;
+	found = find_places(a, m);
+	attribution_end_look(a);
+	return found;
+}
+
 /* ---- Where a sample is from ---- */
 
 static void find_origin(struct attribution *a, const struct record *r, struct picked_block *ret)
@@ -25,7 +67,7 @@ static void find_origin(struct attribution *a, const struct record *r, struct pi
 	*ret = (struct picked_block){.places = NULL};
 	if (!m || m->kind != HOST_MAPPING_FILE || !m->file)
 		return;
-	ret->places = allocator_find(a, m);
+	ret->places = find_places(a, m);
 	ret->start = m->start;
 	ret->end = m->end;
 	ret->moved = m->start - m->file_offset;
@@ -130,46 +172,4 @@ bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_
 	*ret_address = args[go];
 	*ret_undone = !go && args[1];
 	return true;
-}
-
-/* ---- Files ---- */
-
-bool allocator_is_likely(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	return *path == '/' && (strcmp(name, "libjvm.so") == 0 || !strstr(name, ".so"));
-}
-
-const struct alloc_places *allocator_find(struct attribution *a, struct host_mapping *m)
-{
-	struct file_state *s = attribution_open_file(a, m);
-	struct alloc_places found;
-	int r;
-
-	if (!s || s->allocator_tried || !s->tried || m->file->fd < 0)
-		return s ? s->allocator : NULL;
-	s->allocator_tried = true;
-	if (!allocator_is_likely(m->file->path))
-		return NULL;
-	unwinder_tell_reading(a->unwinder, s, true);
-	r = alloc_places_find(m->file->fd, m->file->path, &found);
-	unwinder_tell_reading(a->unwinder, s, false);
-	if (r == 0 && (s->allocator = malloc(sizeof(found))))
-		*s->allocator = found;
-	return s->allocator;
-}
-
-const struct alloc_places *allocator_look(struct attribution *a, struct host_mapping *m)
-{
-	const struct file_state *s = attribution_open_file(a, m);
-	const struct alloc_places *found;
-
-	if (!s || s->allocator_tried)
-		return s ? s->allocator : NULL;
-	if (!attribution_begin_look(a))
-		return NULL;
-	found = allocator_find(a, m);
-	attribution_end_look(a);
-	return found;
 }

@@ -37,7 +37,6 @@ bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_
 
 /* Whether a file of that name may have a runtime's own allocator. */
 bool allocator_is_likely(const char *path);
-/* Reads the file of a mapping of a->process at first sight. NULL: it has none. */
-const struct alloc_places *allocator_find(struct attribution *a, struct host_mapping *m);
-/* The same, but later if looks have had their share of the time: NULL until then. */
+/* The places of an allocator in the file of a mapping of a->process, which is read at first sight,
+ * or later if looks have had their share of the time: NULL until then, or if it has none. */
 const struct alloc_places *allocator_look(struct attribution *a, struct host_mapping *m);
