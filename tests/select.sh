@@ -5,8 +5,9 @@
 # break, a line each: "unit NAME" or "system NAME"; or "all". BUILD: a configured build directory, which knows
 # what links what.
 #
-# A file of a room selects the unit tests that link the room, or one whose files include it, and the system
-# tests whose line "# Rooms:" names it ("any": every room). A file of a test selects the tests that use it.
+# A file of a room selects the unit tests that link the room, or one whose files include it, the two that check
+# the rooms, and the system tests whose line "# Rooms:" names it ("any": every room). A file of a test selects the
+# tests that use it.
 # What is not known here selects all.
 set -u
 
@@ -37,6 +38,7 @@ room() # ROOM
 	# shellcheck disable=SC2046
 	units_with $(for r in "$1" $(includers "$1"); do echo "$r/"; done)
 	[ "$1" != src/render ] || page
+	printf 'unit tests/%s\n' check-circles.sh check-layers.sh
 	grep -lE "^# Rooms:(.* )?($1|any)( |\$)" tests/system/*.py | named
 }
 
@@ -83,7 +85,8 @@ select_for() # PATH
 	etc/bundle* | etc/loader.sh | etc/sbom.py) printf 'system %s\n' bundle packages ;;
 	etc/*) printf 'system %s\n' config completion manual install packages unit ;;
 	*/*.mk | *.am | *.in) all ;;
-	tests/check-layers.sh | tests/fresh.sh | tests/bench/* | tests/emulated/* | tests/kernels/*) ;;
+	tests/check-*.sh) echo "unit $1" ;;
+	tests/fresh.sh | tests/bench/* | tests/emulated/* | tests/kernels/*) ;;
 	tests/corpus/*.sh | tests/corpus/src/* | tests/fuzz/*.sh) ;;
 	tests/unit/test.h) all ;;
 	tests/corpus/* | tests/unit/* | tests/fuzz/*.[ch]) unit_file "$1" ;;
