@@ -13,15 +13,15 @@ struct code_unwinding;
 /* The unwinder must outlive it. 0 or -ENOMEM. */
 int code_unwinding_new(struct code_unwinding **ret, struct unwinder *unwinder);
 struct code_unwinding *code_unwinding_free(struct code_unwinding *c);
-/* A walk begins: modules that were found for earlier ones may be freed. */
+/* Call it before each walk: modules that were found for earlier walks may be freed. */
 void code_unwinding_begin(struct code_unwinding *c);
-/* The process has gone. */
+/* The process has ended. */
 void code_unwinding_forget(struct code_unwinding *c, uint32_t pid, uint64_t start_time_unix_ns);
 /*
- * The function at an address as it was at time_ns (CLOCK_MONOTONIC), by the jitdump file fd of the
- * process, which is read on if it has grown. mapping is the anonymous memory around the address: it
- * is cut down to the function and gets its module. Where that function has none, but others may, it
- * is cut down to the one address.
+ * Finds the function at an address, as it was at time_ns (CLOCK_MONOTONIC), in the jitdump file fd
+ * (borrowed) of the process, and reads what was added to the file. mapping is the anonymous memory
+ * around the address: it is cut down to the function and gets its module. If that function has no
+ * module, but others may, it is cut down to the one address.
  */
 void code_unwinding_find(struct code_unwinding *c, uint32_t pid, uint64_t start_time_unix_ns,
 			 int fd, uint64_t time_ns, uint64_t address,

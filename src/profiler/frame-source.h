@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A second source of frames: those that a runtime, such as an interpreter, keeps by itself, and
- * that stand between the native frames of the same stack. Another process may read them, so they
- * may come a while after the sample.
+ * A second source of frames: a runtime, such as an interpreter, keeps frames of its own, which
+ * belong between the native frames of the same stack. Another process may read them, so they may
+ * come a while after the sample.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -14,56 +14,55 @@
 struct host_process;
 struct record;
 
-/* What a sample is known by to both sides. */
+/* Identifies a sample to both sides. */
 struct frame_key {
-	uint64_t time_ns;
+	uint64_t time_ns; /* perf clock */
 	uint32_t cpu, tid;
 };
 
 /*
- * A frame that a runtime has told of. sp is where it stands: in front of the first native frame of
- * that stack whose stack pointer is not below it, as if it were called from there. Native frames
- * whose stack pointers lie in [sp, sp_end) are the runtime's own machinery, and are left out.
+ * A frame of a runtime. sp is its place: before (inside of) the first native frame whose stack
+ * pointer is not below it, as if that frame had called it. Native frames whose stack pointers lie
+ * in [sp, sp_end) are the runtime's own machinery, and are left out.
  */
 struct runtime_frame {
-	uint64_t sp, sp_end; /* sp_end <= sp: nothing is left out */
+	uint64_t sp, sp_end; /* sp_end <= sp: no native frame is left out */
 	enum profile_runtime runtime;
-	const char *function, *file; /* of strangers; NULL or "": not known */
-	uint32_t line, start_line;   /* 0: not known */
+	const char *function, *file; /* of strangers; NULL or "": unknown */
+	uint32_t line, start_line;   /* 0: unknown */
 };
 
-/* Innermost first. What is beyond the limit is left out, and the stack counts as too deep. */
+/* Innermost first. Frames beyond the limit are left out, and the stack counts as too deep. */
 #define FRAME_SOURCE_MAX_FRAMES 1024
 struct runtime_frames {
 	const struct runtime_frame *items;
 	size_t n;
-	bool cut; /* there are more, which were left out */
-	/* Only READY, NULL: none. Of each native frame: the function of the runtime that it is a
-	 * call of, by its first address; 0: it is no such call. */
+	bool cut; /* further frames were left out */
+	/* With FRAME_SOURCE_READY, or NULL. For each native frame that is a call of a function of
+	 * the runtime: the first address of that function; 0 for other frames. */
 	const uint64_t *functions;
-	/* Of a thread that blocks, only READY: it had these frames if it did not run from the
-	 * sample until then (CLOCK_MONOTONIC). */
+	/* With FRAME_SOURCE_READY, for a thread that blocks: the frames are right if the thread did
+	 * not run between the sample and this time (CLOCK_MONOTONIC). */
 	uint64_t read_ns;
 };
 
-/* A sample as it was walked; all is borrowed for the call. */
+/* A sample as it was walked; borrowed for the call. */
 struct frame_source_sample {
 	struct frame_key key;
 	const struct host_process *process;
 	const struct record *record;
 	const struct unwind_frame *frames; /* native ones, innermost first */
 	size_t n;
-	bool whole; /* up to the thread's entry */
+	bool whole; /* they reach the thread's entry */
 };
 
 enum frame_source_answer {
-	FRAME_SOURCE_NONE, /* the sample is none of its runtimes' */
+	FRAME_SOURCE_NONE, /* the sample has no frames of its runtimes */
 	FRAME_SOURCE_READY,
 	FRAME_SOURCE_LATER, /* attribution_add_frames() will bring them */
-	/* There are none, and the stack says so: nobody has read them in time, or what was read
-	 * does not explain the stack. */
-	FRAME_SOURCE_MISSED,
-	FRAME_SOURCE_UNPROVEN,
+	/* The stack lacks them, and gets a marker that says so. */
+	FRAME_SOURCE_MISSED,   /* they were not read in time */
+	FRAME_SOURCE_UNPROVEN, /* those that were read do not explain the stack */
 };
 
 struct frame_source {
@@ -71,5 +70,5 @@ struct frame_source {
 	enum frame_source_answer (*ask)(void *ctx, const struct frame_source_sample *sample,
 					struct runtime_frames *ret);
 	void *ctx;
-	uint64_t wait_ns; /* so long a sample waits, by the times of the records behind it */
+	uint64_t wait_ns; /* how long a sample waits, by the times of later records */
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Stacks that were walked earlier, as rows of this window. Their code is that of a->process now. */
+/* Stacks that were walked earlier, as rows of this window, in the code that a->process has now. */
 #include <stdint.h>
 
 struct attribution;
 struct switch_stack;
 
-/* The row of a stack; NULL: of one that nobody has seen. PROFILE_NONE where it does not fit. */
+/* The row of a stack; NULL: of one that was never sampled. PROFILE_NONE: it does not fit. */
 uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);
-/* The same with the frame of an object that was waited for between the thread's entry and the
- * reason; object PROFILE_NONE: there is none. One that nobody has seen waits for a lock there. */
+/* The row of such a stack with the frame of the object that the thread waits for, between its entry
+ * and the reason; object PROFILE_NONE: none. A stack that was never sampled waits for a lock. */
 uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
 				   uint32_t object);
