@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a file says of Go: whether its goroutines can have labels, and where these would be. */
+/* Whether a file is a Go program whose goroutines may have labels. */
 #include <stdint.h>
 
-/* The version for go_layout_find() of a program whose code sets labels; 0: of any other file. The
- * descriptor stays the caller's. */
+/* The version for go_layout_find(), if the program's code sets labels; 0: any other file. fd stays
+ * the caller's. */
 uint32_t go_program_labels(int fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Processes that the kernel kills for want of memory, of the host or of a control group: how many,
- * by the counter oom_kill of /proc/vmstat (Linux 4.13). It does not say which: victims.h does.
+ * How many processes the kernel kills for want of memory, of the host or of a control group, by the
+ * counter oom_kill of /proc/vmstat (Linux 4.13). victims.h finds out which.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,10 +14,11 @@ struct profile;
 struct kill_counter {
 	int fd;
 	bool tried;
-	uint64_t n; /* when it was looked at last */
+	uint64_t n; /* the counter at the last look */
 };
 
-/* What has been added since the last look, its number; the first one only remembers the counter. */
+/* Adds the kills since the last look to the profile. Returns how many; 0 at the first look, which
+ * only reads the counter. */
 uint64_t kills_read(struct kill_counter *c, struct outside *o, struct profile *p,
 		    uint64_t now_unix_ns);
 void kills_close(struct kill_counter *c);

@@ -10,16 +10,16 @@
 
 struct outside {
 	struct ask *ask; /* borrowed */
-	/* What the first maps that said something told of this kernel. Starts as 0. */
+	/* Who can read /proc/PID/maps on this kernel, by the first attempt. Starts as 0. */
 	enum outside_maps {
 		OUTSIDE_MAPS_UNTRIED,
 		OUTSIDE_MAPS_READABLE,
-		OUTSIDE_MAPS_COPIED, /* only their opener can read them */
+		OUTSIDE_MAPS_COPIED, /* only their opener can (before Linux 3.18) */
 	} maps;
 };
 
-/* Answers through o, which is borrowed for the source's life. records_are_monotonic: record
- * times are of CLOCK_MONOTONIC. */
+/* A source that asks through o, borrowed for its life. records_are_monotonic: record times are of
+ * CLOCK_MONOTONIC. */
 struct host_source outside_source(struct outside *o, bool records_are_monotonic);
 /* The perf map of a process: an owned descriptor or -errno. */
 int outside_open_perf_map(struct outside *o, uint32_t pid);
@@ -28,26 +28,26 @@ int outside_open_blocked(struct outside *o, uint32_t pid, uint32_t tid, uint64_t
 			 uint32_t n_bytes);
 /* The effective user of a process. 0 or -errno. */
 int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid);
-/* What a process says of itself: the descriptor of opener_context(), or -errno. published_ns: of
- * the context that is known, 0: none; environment: its variables, too. */
+/* What a process publishes of itself: the descriptor of opener_context(), or -errno. published_ns:
+ * the time stamp of the known context, 0: none; environment: with its variables. */
 int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,
 			 bool environment);
-/* The memory of a process with a runtime's library, and what it has mapped now: an owned descriptor
- * or -errno. */
+/* The next functions return an owned descriptor or -errno. */
+/* The memory of a process with a runtime's library, and its /proc/PID/maps. */
 int outside_open_memory(struct outside *o, uint32_t pid);
 int outside_open_maps(struct outside *o, uint32_t pid);
-/* How much of it is in memory: its statm, an owned descriptor or -errno. */
+/* /proc/PID/statm: how much of the process is in memory. */
 int outside_open_resident(struct outside *o, uint32_t pid);
-/* Counters of the kernel's memory, of the whole host: the same. */
+/* /proc/vmstat: how many processes the kernel killed for want of memory. */
 int outside_open_kills(struct outside *o);
-/* What the kernel's log says of these. */
+/* The lines of the kernel's log that name them. */
 int outside_open_kill_lines(struct outside *o);
-/* The table of the allocation library in a process: an owned descriptor or -errno. */
+/* The table of the allocation library in a process. */
 int outside_open_table(struct outside *o, uint32_t pid, uint64_t address);
-/* A file of the allocation library's name is mapped there: it is sampled, too, if it is a copy.
- * 0 or -errno. */
+/* Asks to sample a file with the allocation library's name that is mapped there, if it is a copy of
+ * the library. 0 or -errno. */
 int outside_library_copy(struct outside *o, uint32_t pid, uint64_t start, uint64_t end,
 			 const struct host_file_key *key, const char *path);
-/* A runtime's own allocator is in the file that is mapped there: the same. 0 or -errno. */
+/* Asks to sample a runtime's own allocator in the file that is mapped there. 0 or -errno. */
 int outside_allocator(struct outside *o, uint32_t pid, const struct host_mapping *mapping,
 		      const struct alloc_places *places);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which runtime and which interpreter a process has: found among its mapped files, told to those
- * that read their frames (runtimes.h, readers.h), and forgotten when the process executes another
- * program.
+ * Which runtime and which interpreter a process has: it is found among the mapped files, reported
+ * to the code that reads its frames (runtimes.h, readers.h), and forgotten when the process
+ * executes another program.
  */
 
 struct attribution;
@@ -11,6 +11,6 @@ struct attribution;
 /* Lets the walk ask runtimes for their frames. 0 or -ENOMEM. */
 int attribution_new_runtimes(struct attribution *a);
 
-/* Tells the readers if a->process has an interpreter that they read. Looks again only when the
- * process has new mappings. */
+/* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
+ * the process has new mappings. */
 void attribution_look_for_interpreter(struct attribution *a);
