@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Closed windows on their way to the symbolizer. Each is kept until the symbolizer has settled it
- * and is handed over again to a new one; before a window go the descriptors of the files in it that
- * this symbolizer does not have yet. Sending never blocks. Bounded: the oldest window goes when
- * more than HANDOVER_MAX_WINDOWS or HANDOVER_MAX_BYTES wait. Each window says where it begins and
- * ends among all samples, so the symbolizer sees what is missing between two, and how many samples
- * were given up here.
+ * Closed windows on their way to the symbolizer. Each is kept until the symbolizer has settled it,
+ * and handed over again to a new symbolizer. Descriptors of files that the symbolizer does not have
+ * yet are sent before the window that needs them. Sending never blocks. Bounded: if more than
+ * HANDOVER_MAX_WINDOWS or HANDOVER_MAX_BYTES wait, the oldest window is dropped. Each window says
+ * where it begins and ends among all samples, and how many samples were dropped here, so the
+ * symbolizer sees what is missing between two windows.
  *
- * In a capture settled windows are kept too: the symbolizer holds all of it until the end, and one
- * that dies on the way must not take the capture with it. What it had of windows that were too many
- * to keep is given up then.
+ * In a capture, settled windows are kept, too: the symbolizer holds the whole capture until the
+ * end, and must not lose it if it dies. Windows that were too many to keep are lost then.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +20,7 @@
 
 struct loop;
 
-/* Something a window needs the symbolizer to have: found again by the callback when it is sent. */
+/* A file that the symbolizer needs for a window; the callback finds it again when it is sent. */
 struct handover_item {
 	enum message_type type; /* MESSAGE_MODULE, _PERF_MAP, _JITDUMP or _KALLSYMS */
 	uint64_t id;		/* module uid; of maps the start time of the process */
@@ -30,9 +29,9 @@ struct handover_item {
 
 struct handover;
 
-/* Fills m (path) and returns a borrowed descriptor, or -1: it is not available (any more). */
+/* Fills m (path) and returns a borrowed descriptor; -1: the file is not available, or no longer. */
 typedef int (*handover_fd_fn)(void *ctx, const struct handover_item *item, struct message *m);
-/* Has this symbolizer got the item? Marked by the callee when sent is true. */
+/* Does the symbolizer of that generation have the item? sent: from now on it does. */
 typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, uint32_t generation,
 				 bool sent);
 
@@ -43,22 +42,23 @@ struct handover_callbacks {
 	void *ctx;
 };
 
+/* loop: borrowed; callbacks: copied. 0 or -errno. */
 int handover_new(struct handover **ret, struct loop *loop,
 		 const struct handover_callbacks *callbacks);
 struct handover *handover_free(struct handover *h);
 
-/* A new symbolizer: fd becomes the handover's. Everything unsettled is sent again. */
+/* A new symbolizer: fd becomes the handover's. Sends everything unsettled again. */
 void handover_connect(struct handover *h, int fd);
 struct handover_window {
 	int fd;
-	uint64_t n_samples;		/* in it */
-	struct sample_place begin, end; /* a window begins where the one before ended */
+	uint64_t n_samples;
+	struct sample_place begin, end; /* a window begins where the previous one ended */
 };
-/* Takes the descriptor and items (n, allocated). Without memory the window is given up like one
- * that was too many. */
+/* Takes the window's descriptor, and n items, which it frees. Without memory it drops the window.
+ * */
 void handover_push(struct handover *h, const struct handover_window *w, struct handover_item *items,
 		   uint32_t n);
-/* A window that could not even be written: it has no descriptor. */
+/* Drops a window that could not be written: it has no descriptor. */
 void handover_give_up(struct handover *h, const struct handover_window *w);
-/* Nothing waits to be settled. */
+/* Has the symbolizer settled all windows? */
 bool handover_settled(const struct handover *h);
