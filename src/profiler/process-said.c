@@ -280,6 +280,7 @@ static void replace_keys(struct process_said *s, struct collection *c)
 	s->node = c->node;
 	s->keys = c->thread_keys;
 	s->n_keys = c->n_thread_keys;
+	s->keys_version++;
 }
 
 static void take_nothing(struct process_said *s, struct collection *c)

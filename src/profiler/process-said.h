@@ -41,9 +41,9 @@ struct process_said {
 	bool looked;
 	/* Its threads publish contexts in a variable; node: as Node.js does. */
 	bool threads, node;
-	char **keys; /* of the attributes in these contexts, by their numbers */
-	uint32_t n_keys;
-	uint64_t published_ns; /* of the context; 0: there was none */
+	char **keys;		       /* of the attributes in these contexts, by their numbers */
+	uint32_t n_keys, keys_version; /* the latter grows when the list changes */
+	uint64_t published_ns;	       /* of the context; 0: there was none */
 	uint64_t next_ns, delay_ns;
 	uint32_t n_mappings;	      /* of the process, at the last sample */
 	uint32_t n_hurried;	      /* looks because of new mappings */

@@ -19,6 +19,7 @@
 #include "src/profiler/outside.h"
 #include "src/profiler/program-variable.h"
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 #define VARIABLE	 "otel_thread_ctx_v1"
@@ -29,17 +30,20 @@
 #define LOOK_NS		 (50 * NSEC_PER_MSEC) /* CPU time for the files of a process */
 #define FIRST_DELAY_NS	 (500 * NSEC_PER_MSEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+#define N_KNOWN		 16
 
 /* Of a process. */
 struct sample_span {
 	uint64_t next_ns, delay_ns;
 	uint32_t n_execs;
 	bool found, goroutines; /* labels of these, not contexts */
-	/* The last one, which the next sample may be in, too. */
-	uint64_t window;
-	uint32_t n, n_keys;
-	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
-	strid labels;
+	/* By what was read: its threads are in several, and a later sample may be in the same. */
+	struct known_labels {
+		uint64_t window;
+		uint32_t n, keys_version;
+		uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+		strid labels;
+	} known[N_KNOWN];
 };
 
 /* ---- Where the variable is ---- */
@@ -277,11 +281,20 @@ static strid make_labels(struct attribution *a, const struct process_state *s, c
 	return labels;
 }
 
-static bool is_last(const struct attribution *a, const struct sample_span *span,
-		    const struct process_said *said, const uint8_t *bytes, uint32_t n)
+static strid find_labels(struct attribution *a, struct process_state *s, const uint8_t *bytes,
+			 uint32_t n)
 {
-	return span->window == a->window && span->n == n && span->n_keys == said->n_keys &&
-	       memcmp(span->bytes, bytes, n) == 0;
+	struct known_labels *k = &s->span->known[hash_bytes(bytes, n, 0) % N_KNOWN];
+
+	if (k->window == a->window && k->n == n && k->keys_version == s->said.keys_version &&
+	    memcmp(k->bytes, bytes, n) == 0)
+		return k->labels;
+	k->labels = make_labels(a, s, bytes, n);
+	k->window = a->window;
+	k->keys_version = s->said.keys_version;
+	k->n = n;
+	memcpy(k->bytes, bytes, n);
+	return k->labels;
 }
 
 /* ---- A sample ---- */
@@ -339,14 +352,7 @@ strid attribution_span(struct attribution *a, const struct record *r, struct hos
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 	uint32_t n = span ? readers_context(a->readers, s->interpreter, &key, bytes) : 0;
 
-	if (!n || is_last(a, span, &s->said, bytes, n))
-		return n ? span->labels : STRID_EMPTY;
-	span->labels = make_labels(a, s, bytes, n);
-	span->window = a->window;
-	span->n_keys = s->said.n_keys;
-	span->n = n;
-	memcpy(span->bytes, bytes, n);
-	return span->labels;
+	return n ? find_labels(a, s, bytes, n) : STRID_EMPTY;
 }
 
 void attribution_free_span(struct attribution *a, struct process_state *s)
