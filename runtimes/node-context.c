@@ -7,13 +7,14 @@
 #include "runtimes/node-context.h"
 
 enum {
-	TAG = 1, /* of the address of an object */
-	MAP_TABLE = 24,
+	TAG = 1,       /* of the address of an object */
+	MAP_TABLE = 3, /* word of a map */
+	MAP_WORDS,
 	FIELDS = 24,	/* of an object of the embedder; 0 there: one word later */
 	TABLE_HEAD = 5, /* words: map, length, elements, deleted ones, buckets */
 	TABLE_BUCKETS = 4,
 	ENTRY_WORDS = 3, /* key, value, the next one in the bucket */
-	READ_WORDS = 64,
+	READ_WORDS = 64, /* at once: tables are small, and mostly lie behind their maps */
 	MAX_BUCKETS = 1 << 16,
 	MAX_CHAIN = 16,
 	PAGE = 4096,
@@ -33,19 +34,40 @@ static bool is_object(uint64_t word)
 struct context_table {
 	struct memory *memory;
 	uint64_t at;
-	uint64_t words[READ_WORDS]; /* the first ones */
+	uint64_t read[READ_WORDS];
+	const uint64_t *words; /* the first ones, among those */
 	uint32_t n;
 };
 
-/* Small tables with one read. */
-static bool read_table(struct context_table *t, uint64_t tagged)
+/* An object of at least that many words, as far as its page goes. */
+static bool read_object(struct context_table *t, uint64_t tagged, uint32_t least)
 {
 	uint64_t left;
 
 	t->at = tagged - TAG;
-	left = (PAGE - t->at % PAGE) / sizeof(t->words[0]);
-	t->n = left < TABLE_HEAD ? TABLE_HEAD : left < READ_WORDS ? (uint32_t)left : READ_WORDS;
-	return memory_read(t->memory, t->at, t->words, t->n * sizeof(t->words[0]));
+	left = (PAGE - t->at % PAGE) / sizeof(t->read[0]);
+	t->n = left < least ? least : left < READ_WORDS ? (uint32_t)left : READ_WORDS;
+	t->words = t->read;
+	return memory_read(t->memory, t->at, t->read, t->n * sizeof(t->read[0]));
+}
+
+/* That of a map. */
+static bool read_table(struct context_table *t, uint64_t map)
+{
+	uint64_t table, first;
+
+	if (!read_object(t, map, MAP_WORDS))
+		return false;
+	table = t->words[MAP_TABLE];
+	if (!is_object(table))
+		return false;
+	first = (table - map) / sizeof(t->read[0]);
+	if (table < map || (table - map) % sizeof(t->read[0]) || first + TABLE_HEAD > t->n)
+		return read_object(t, table, TABLE_HEAD);
+	t->at = table - TAG;
+	t->words = t->read + first;
+	t->n -= (uint32_t)first;
+	return true;
 }
 
 static bool read_words(struct context_table *t, uint32_t first, uint32_t n, uint64_t *ret)
@@ -85,27 +107,30 @@ static uint64_t record_of(struct memory *m, uint64_t object)
 	return fields[0] ? fields[0] : fields[1];
 }
 
-bool node_context_find(struct memory *m, uint64_t variable, struct node_context *ret)
+bool node_context_find(struct memory *m, uint64_t variable, const struct node_context *last,
+		       struct node_context *ret)
 {
 	struct {
 		uint64_t slot, storage; /* where the addresses of the map and of the storage are */
 		uint32_t hash, padding; /* of the storage */
 		uint64_t undefined;
 	} v;
-	struct context_table t = {.memory = m};
-	uint64_t key, value, table;
+	struct context_table t;
+	uint64_t value;
 
 	if (!memory_read(m, variable, &v, sizeof(v)) || !v.slot || !v.storage)
 		return false;
-	ret->slot = v.slot;
+	*ret = (struct node_context){.slot = v.slot, .storage = v.storage};
 	ret->map = memory_u64(m, v.slot);
-	if (!is_object(ret->map) || ret->map == v.undefined)
+	t.memory = m;
+	if (!is_object(ret->map) || ret->map == v.undefined || !read_table(&t, ret->map))
 		return false;
-	key = memory_u64(m, v.storage);
-	table = memory_u64(m, ret->map - TAG + MAP_TABLE);
-	if (!is_object(key) || !is_object(table) || !read_table(&t, table))
-		return false;
-	value = find_value(&t, key, v.hash);
+	ret->key = last->storage == v.storage ? last->key : 0;
+	value = is_object(ret->key) ? find_value(&t, ret->key, v.hash) : 0;
+	if (!value) {
+		ret->key = memory_u64(m, v.storage);
+		value = is_object(ret->key) ? find_value(&t, ret->key, v.hash) : 0;
+	}
 	if (!is_object(value) || value == v.undefined)
 		return false;
 	ret->record = record_of(m, value);

@@ -13,7 +13,12 @@ struct node_context {
 	uint64_t record;
 	uint64_t slot,
 		map; /* where the address of the map is: it is another one in another context */
+	/* Where the address of the storage's object is, which V8 may move, and that address: as it
+	 * was, or as it was the last time. */
+	uint64_t storage, key;
 };
 
-/* The variable's address. false: the thread has no context (now). */
-bool node_context_find(struct memory *m, uint64_t variable, struct node_context *ret);
+/* The variable's address. last: the context of the thread's last sample; zeros: none. false: the
+ * thread has no context (now). */
+bool node_context_find(struct memory *m, uint64_t variable, const struct node_context *last,
+		       struct node_context *ret);

@@ -33,6 +33,7 @@ struct contexts {
 		uint64_t record, hash;
 		uint32_t n;
 		bool rewritten; /* in the place of the one before it */
+		struct node_context node;
 	} items[N_THREADS];
 };
 
@@ -96,7 +97,8 @@ static uint64_t find_far(const struct contexts *c, struct context_thread *t, str
 /* A record, and what leads to it: a word that the thread changes when it leaves the span. */
 struct found_record {
 	uint64_t record, word_at, word;
-	uint32_t cpu; /* as it was with the word; THREAD_NO_CPU: not known */
+	uint32_t cpu;		      /* as it was with the word; THREAD_NO_CPU: not known */
+	uint64_t storage_at, storage; /* of Node.js; 0: none */
 };
 
 /* record 0: it has none. */
@@ -114,10 +116,12 @@ static struct found_record find_record(const struct contexts *c, struct context_
 		near.value = near.address && !c->variable.node ? memory_u64(m, near.address) : 0;
 	}
 	if (!c->variable.node)
-		return (struct found_record){near.value, near.address, near.value, near.cpu};
-	return near.address && node_context_find(m, near.address, &node)
-		       ? (struct found_record){node.record, node.slot, node.map, THREAD_NO_CPU}
-		       : (struct found_record){0};
+		return (struct found_record){near.value, near.address, near.value, near.cpu, 0, 0};
+	if (!near.address || !node_context_find(m, near.address, &t->node, &node))
+		return (struct found_record){0};
+	t->node = node;
+	return (struct found_record){node.record,   node.slot,	  node.map,
+				     THREAD_NO_CPU, node.storage, node.key};
 }
 
 static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
@@ -149,6 +153,12 @@ static bool is_the_same(struct memory *now, const struct found_record *found, bo
 	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
+/* The record was found by where the storage's object was; another storage's may be there now. */
+static bool is_of_storage(struct memory *now, const struct found_record *found)
+{
+	return !found->storage_at || memory_u64(now, found->storage_at) == found->storage;
+}
+
 uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
@@ -169,6 +179,10 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 	if (!has_stayed(c, now, s, &found, guessed, n) &&
 	    !is_the_same(now, &found, guessed, ret, n))
 		return 0;
+	if (!is_of_storage(now, &found)) {
+		t->node = (struct node_context){0};
+		return 0;
+	}
 	t->rewritten = t->record == found.record;
 	t->record = found.record;
 	t->hash = hash;
