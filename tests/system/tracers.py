@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: runtimes src/reader src/profiler src/opener src/broker proto
 """Samples have the span of a real tracer: ddtrace (PyPI) publishes thread contexts (OTEP 4947) from a library that
-Python loads, @datadog/pprof (npm) those of continuations of Node.js, dd-java-agent (Maven) those of Java's threads. The
+Python loads, dd-trace (npm) those of continuations of Node.js, dd-java-agent (Maven) those of Java's threads. The
 program says which spans it was in, of threads and of tasks of an event loop; a sample's own function says which kind it
 must be."""
 import os
@@ -14,7 +14,7 @@ import rig
 
 VERSION = "4.16.0"
 AGENT_VERSION = "1.68.1"
-PPROF_VERSION, NODE_VERSION = "5.20.0", "24.21.0"
+NODE_TRACER_VERSION, NODE_VERSION = "6.21.0", "24.21.0"
 WANTED = 400  # samples in spans
 MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
@@ -87,15 +87,15 @@ def check(samples, spans):
 
 
 def fetch_node():
-    """The directory of Node.js and of the writer that Datadog's tracer for it has; None: there is none."""
-    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/pprof-{PPROF_VERSION}-node-{NODE_VERSION}")
+    """The directory of Node.js and of Datadog's tracer for it; None: there is none."""
+    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/dd-trace-{NODE_TRACER_VERSION}-node-{NODE_VERSION}")
     if not os.path.isdir(directory):
         os.makedirs(directory + ".new", exist_ok=True)
         p = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", directory + ".new",
-                            f"@datadog/pprof@{PPROF_VERSION}", f"node@{NODE_VERSION}"], check=False, capture_output=True,
+                            f"dd-trace@{NODE_TRACER_VERSION}", f"node@{NODE_VERSION}"], check=False, capture_output=True,
                            text=True)
         if p.returncode != 0:
-            rig.leave_out(f"@datadog/pprof {PPROF_VERSION} cannot be installed: {p.stderr[-200:]}")
+            rig.leave_out(f"dd-trace {NODE_TRACER_VERSION} cannot be installed: {p.stderr[-200:]}")
             return None
         os.rename(directory + ".new", directory)
     return os.path.join(directory, "node_modules")
@@ -122,10 +122,11 @@ def check_node():
         rig.leave_out("without npm there is no tracer for Node.js")
         return
     told = open(rig.path("told-node"), "w+", encoding="utf-8")
-    library = os.path.join(rig.build_workloads("publish-node"), "libpublish-node.so")
+    environment = dict(os.environ, DD_TRACE_OTEL_CTX_ENABLED="true", DD_PROFILING_ENABLED="true",
+                       DD_SERVICE=f"node-{os.getpid()}", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
+                       DD_REMOTE_CONFIGURATION_ENABLED="false")
     program = rig.start([os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
-                         os.path.join(modules, "@datadog", "pprof")], env=dict(os.environ, LD_PRELOAD=library),
-                        stdout=told)
+                         os.path.join(modules, "dd-trace")], env=environment, stdout=told, stderr=subprocess.DEVNULL)
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
     out = rig.path("node.otlp")
     r = rig.record_cpu(2, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
@@ -136,7 +137,9 @@ def check_node():
     with open(out, "rb") as f:
         samples = list(samples_of(otlp.decode(f.read()), program.pid))
     linked = judge("Node.js", samples, lambda s: spans.get(s[2]) == [s[3], s[1]])
-    rig.check(all(s[4].get("http.route") == "/" + s[1] for s in linked), "Node.js: attributes are the context's")
+    roots = {s[4].get("datadog.local_root_span_id"): s[3] for s in linked}
+    rig.check(all(spans.get(root) == [trace, "in_outer"] for root, trace in roots.items()),
+              "Node.js: attributes are the context's")
 
 
 def fetch_agent():

@@ -64,8 +64,6 @@ build()
 		c libspan-slot.so span-slot.c -shared -fPIC
 		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
 		c "$1" spans.c -D_GNU_SOURCE -pthread -ldl ;;
-	publish-node)
-		c libpublish-node.so publish-node.c -shared -fPIC -D_GNU_SOURCE ;;
 	published)
 		c "$1" published.c -D_GNU_SOURCE -pthread ;;
 	chain-static)
