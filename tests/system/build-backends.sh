@@ -63,7 +63,7 @@ sources_of_pyroscope()
 	echo "the sources of $name $version cannot be had from here (a binary can: $(echo $name | tr a-z A-Z)=/path)" >&2
 	exit 77
 }
-export GOFLAGS=-buildvcs=false
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
 {
 	echo "building $name $version into $cache (some minutes, once)"
 	cd "$work/src" && go build -trimpath -ldflags="-s -w" -o "$work/$name" "./cmd/$name" && mv "$work/$name" "$binary"
