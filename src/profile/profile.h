@@ -488,6 +488,8 @@ bool profile_is_wall(const struct profile *p, uint32_t type);
 bool profile_is_wakeups(const struct profile *p, uint32_t type);
 /* Is the frame not code, but a marker, or data that a thread waits for? */
 bool profile_is_marked(const struct profile *p, uint32_t frame);
+/* What is there at a moment, such as inuse_space: it has no length in time. */
+bool profile_is_in_use(const struct profile *p, uint32_t type);
 /* Does the frame say what a thread waits for (PROFILE_MARKER_WAIT and those after it)? */
 bool profile_is_wait(const struct profile *p, uint32_t frame);
 

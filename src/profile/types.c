@@ -196,6 +196,11 @@ bool profile_is_off_cpu(const struct profile *p, uint32_t type)
 	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
 }
 
+bool profile_is_in_use(const struct profile *p, uint32_t type)
+{
+	return strncmp(profile_text(p, p->types[type].event), "inuse_", strlen("inuse_")) == 0;
+}
+
 bool profile_is_wall(const struct profile *p, uint32_t type)
 {
 	const struct profile_type *t = &p->types[type];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares two captures by the share of each function, in percentage points, so that captures of
- * different length or load are comparable. A change that chance alone explains is marked as noise:
+ * different length or load are comparable; memory in use at two moments by its amount, because what
+ * stays has another share as soon as something else grows. A change that chance alone explains is marked as noise:
  * by an exact test of the numbers of samples (util/confidence.c), corrected for the number of
  * functions, since among many one always stands out.
  */
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/render/amount.h"
 #include "src/render/calltree.h"
 #include "src/render/render.h"
 #include "src/render/table.h"
@@ -18,12 +20,16 @@
 
 #define MAX_TEXT_BYTES (UINT64_C(512) << 20)
 
+/* Of the columns before the names. */
+#define SHARES_WIDTH  42
+#define AMOUNTS_WIDTH 52
+
 enum { SELF, TOTAL, N_COLUMNS };
 
 struct diff_row {
 	uint32_t key;			/* of texts: name and module */
 	struct weight of[N_COLUMNS][2]; /* before and after */
-	double share[N_COLUMNS][2];	/* likewise, per cent */
+	double share[N_COLUMNS][2];	/* likewise, per cent; or amounts */
 	double p[N_COLUMNS];		/* see test_column() */
 };
 
@@ -33,8 +39,9 @@ struct diff {
 	rows; /* by key - 1: keys are given out in order, 0 is the empty text */
 	struct weight whole[2];
 	double n_samples[2];
-	bool known[2]; /* n_samples is known: if both are, noise can be recognized */
-	bool counts;   /* the files say that their numbers count samples or events */
+	bool known[2];	  /* n_samples is known: if both are, noise can be recognized */
+	bool counts;	  /* the files say that their numbers count samples or events */
+	const char *unit; /* of amounts; NULL: shares */
 };
 
 static struct diff_row *row_of(struct diff *d, const struct calltree *t,
@@ -96,7 +103,15 @@ static int add_side(struct diff *d, const struct profile *p, int side, unsigned 
 
 static bool can_test(const struct diff *d)
 {
-	return d->known[0] && d->known[1];
+	return d->known[0] && d->known[1] && !d->unit;
+}
+
+/* What a weight of a side is compared by. */
+static double size_of(const struct diff *d, int side, double sum)
+{
+	if (d->unit)
+		return sum;
+	return d->whole[side].sum > 0 ? 100 * sum / d->whole[side].sum : 0;
 }
 
 /* The corrected probability that chance alone makes such a change: CONFIDENCE_ALPHA is the expected
@@ -127,9 +142,7 @@ static int compare_sides(struct diff *d)
 
 			for (int side = 0; side < 2; side++)
 				row->share[column][side] =
-					d->whole[side].sum > 0 ? 100 * row->of[column][side].sum /
-									 d->whole[side].sum
-							       : 0;
+					size_of(d, side, row->of[column][side].sum);
 		}
 		r = can_test(d) ? test_column(d, column) : 0;
 	}
@@ -164,6 +177,29 @@ static char noise_mark(const struct diff *d, const struct diff_row *r, int colum
 	return change(r, column) != 0 && is_noise(d, r, column) ? '~' : ' ';
 }
 
+/* In its column of 10. */
+static void print_amount(const struct diff *d, struct table *t, double amount, bool sign)
+{
+	char text[72];
+
+	(void)amount_text(text, sizeof(text), (int64_t)fabs(amount), d->unit);
+	(void)fprintf(t->out, "%*s%s ", 10 - (int)strlen(text),
+		      !sign || amount == 0 ? ""
+		      : amount > 0	   ? "+"
+					   : "-",
+		      text);
+}
+
+static void print_amounts(const struct diff *d, struct table *t, const struct diff_row *r,
+			  const char *mark)
+{
+	print_amount(d, t, r->share[SELF][0], false);
+	print_amount(d, t, r->share[SELF][1], false);
+	print_amount(d, t, change(r, SELF), true);
+	print_amount(d, t, change(r, TOTAL), true);
+	(void)fprintf(t->out, "%-4s  ", mark);
+}
+
 static void print_numbers(const struct diff *d, struct table *t, const struct diff_row *r)
 {
 	const double *self = r->share[SELF], *total = r->share[TOTAL];
@@ -172,6 +208,8 @@ static void print_numbers(const struct diff *d, struct table *t, const struct di
 	if (t->csv)
 		(void)fprintf(t->out, "%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s", self[0], self[1],
 			      change(r, SELF), total[0], total[1], change(r, TOTAL), mark);
+	else if (d->unit)
+		print_amounts(d, t, r, mark);
 	else
 		(void)fprintf(t->out, "%7.2f%% %7.2f%%  %+7.2f%c %+7.2f%c %-4s  ", self[0], self[1],
 			      change(r, SELF), noise_mark(d, r, SELF), change(r, TOTAL),
@@ -188,7 +226,7 @@ static void print_row(const struct diff *d, struct table *t, const struct diff_r
 		table_dim(t, true);
 	print_numbers(d, t, r);
 	t->at = 0;
-	t->room = (int)t->width - 42;
+	t->room = (int)t->width - (d->unit ? AMOUNTS_WIDTH : SHARES_WIDTH);
 	table_cell(t, text, n);
 	table_cell(t, tab ? tab + 1 : "", tab ? strlen(tab + 1) : 0);
 	for (int column = 0; t->csv && column < N_COLUMNS; column++)
@@ -198,13 +236,24 @@ static void print_row(const struct diff *d, struct table *t, const struct diff_r
 	table_end(t);
 }
 
+static void print_sums(const struct diff *d, FILE *out)
+{
+	char before[72], after[72];
+
+	(void)fprintf(out, "In use: %s before, %s after\n",
+		      amount_text(before, sizeof(before), (int64_t)d->whole[0].sum, d->unit),
+		      amount_text(after, sizeof(after), (int64_t)d->whole[1].sum, d->unit));
+}
+
 static void print_facts(const struct diff *d, const struct profile *before,
 			const struct profile *after, FILE *out)
 {
 	(void)fprintf(out, "%" PRIu64 " samples before, %" PRIu64 " after\n",
 		      profile_view_counter(before, PROFILE_SAMPLES),
 		      profile_view_counter(after, PROFILE_SAMPLES));
-	if (can_test(d))
+	if (d->unit)
+		print_sums(d, out);
+	else if (can_test(d))
 		(void)fprintf(out,
 			      "~ marks noise: an exact test at 95%%, for all %" PRIu32
 			      " functions together%s\n",
@@ -216,12 +265,17 @@ static void print_facts(const struct diff *d, const struct profile *before,
 			      d->known[0] ? "second" : "first");
 }
 
-static void print_head(struct table *t)
+static void print_head(const struct diff *d, struct table *t)
 {
 	if (t->csv)
 		(void)fputs("self_before\tself_after\tself_change\ttotal_before\ttotal_after\t"
 			    "total_change\tmark\tSYMBOL\tMODULE\tself_p\ttotal_p\n",
 			    t->out);
+	else if (d->unit)
+		(void)fputs(
+			"\n    BEFORE      AFTER       SELF      TOTAL        SYMBOL and module; "
+			"changes of what is in use\n",
+			t->out);
 	else
 		(void)fputs(
 			"\n  BEFORE    AFTER     SELF    TOTAL        SYMBOL and module; changes "
@@ -231,6 +285,8 @@ static void print_head(struct table *t)
 
 static void print_rows(struct diff *d, struct table *t, const struct render_report_options *o)
 {
+	double least =
+		o->min_percent * (d->unit ? fmax(d->whole[0].sum, d->whole[1].sum) / 100 : 1);
 	uint32_t shown = 0, hidden = 0;
 
 	if (d->rows.n)
@@ -245,13 +301,12 @@ static void print_rows(struct diff *d, struct table *t, const struct render_repo
 		t->at = 0;
 		table_measure(t, text, strcspn(text, "\t"));
 	}
-	print_head(t);
+	print_head(d, t);
 	for (uint32_t i = 0; i < d->rows.n; i++) {
 		const struct diff_row *r = &d->rows.items[i];
 
 		if ((o->max_rows && shown == o->max_rows) ||
-		    (fabs(change(r, SELF)) < o->min_percent &&
-		     fabs(change(r, TOTAL)) < o->min_percent)) {
+		    (fabs(change(r, SELF)) < least && fabs(change(r, TOTAL)) < least)) {
 			hidden++;
 			continue;
 		}
@@ -329,7 +384,9 @@ int render_diff_folded(const struct profile *before, const struct profile *after
 int render_diff(const struct profile *before, const struct profile *after,
 		const struct render_report_options *options, FILE *out)
 {
-	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2), .counts = true};
+	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2),
+			 .counts = true,
+			 .unit = profile_is_in_use(after, 0) ? profile_period_unit(after) : NULL};
 	const struct profile *const sides[2] = {before, after};
 	unsigned int flags = CALLTREE_ANY_KIND;
 	struct table t;

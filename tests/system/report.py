@@ -210,6 +210,17 @@ def differences(files):
     both = rig.path("both.folded")
     perfwalk("diff", before, after, "-o", both)
     rig.check(lines_of(both) == ["p;main;f 60 20", "p;main;g 40 100", "p;main;h 0 80"], "stacks with two counts")
+    in_use = [("inuse_space", "bytes")]
+    before = pprof("a.pb", [(["stays", "main"], [5 << 20]), (["leaks", "main"], [1 << 20]), (["goes", "main"], [3 << 10])], in_use)
+    after = pprof("b.pb", [(["stays", "main"], [5 << 20]), (["leaks", "main"], [9 << 20])], in_use)
+    out = perfwalk("diff", before, after, "--percent-limit", "0")
+    rows = {line.split()[-2]: line.split() for line in out.splitlines()[4:]}
+    rig.check("In use: 6.0 MiB before, 14.0 MiB after" in out and list(rows)[0] == "leaks"
+              and rows["leaks"][4:8] == ["+8.0", "MiB", "+8.0", "MiB"] and rows["stays"][4:8] == ["0", "B", "0", "B"]
+              and rows["goes"][4:9] == ["-3.0", "KiB", "-3.0", "KiB", "gone"], f"memory in use is compared in bytes:\n{out}")
+    out = perfwalk("diff", "--csv", before, after)
+    rows = {r.split("\t")[7]: r.split("\t") for r in out.splitlines()[1:]}
+    rig.check(set(rows) == {"leaks", "main"} and float(rows["main"][5]) == (8 << 20) - (3 << 10), f"what changed by less than 0.1% of it is left out: {rows}")
 
 
 def other_tools():
