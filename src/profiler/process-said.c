@@ -457,6 +457,8 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 		return;
 	s->delay_ns = next_delay(s, of);
 	s->next_ns = at_a_second(now_ns + s->delay_ns);
+	if (same && s->next_ns > s->asked_ns + LONGEST_DELAY_NS)
+		s->next_ns = s->asked_ns + LONGEST_DELAY_NS;
 }
 
 void process_said_deinit(struct process_said *s, struct sayings *of)
