@@ -105,7 +105,7 @@ function pValue(parts, wholes, means = captures.map((c) => c.mean)) {
 // 1: the change is noise, by Benjamini and Hochberg's method; null: unknown. columns: weights by
 // row, for each capture; wholes: the totals of these.
 function findNoise(columns, wholes) {
-	if (!comparing || !counted)
+	if (!comparing || !counted || byAmount)
 		return null;
 	const p = Float64Array.from(columns[0].sum, (_, i) => pValue(columns.map((column) => weightAt(column, i)), wholes));
 	const tested = p.filter((x) => !Number.isNaN(x)).sort();

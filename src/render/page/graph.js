@@ -181,7 +181,7 @@ class Graph {
 			return symbolColour(v.symbol[node]);
 		if (v.noise && v.noise[node])
 			return changeColour(1, 1);
-		return changeColour(v.totals[1][node] / (v.totals[1][0] || 1), v.totals[0][node] / (v.totals[0][0] || 1));
+		return changeColour(v.totals[1][node] / wholeOf(v.totals[1][0]), v.totals[0][node] / wholeOf(v.totals[0][0]));
 	}
 	drawFrame(node, left, width, row) {
 		const {pen} = this;

@@ -235,9 +235,9 @@ function valueWords(view, node) {
 
 	if (!comparing)
 		return words;
-	const shares = view.totals.map((total) => total[node] / (total[0] || 1));
+	const [after, before] = view.totals.map((total) => total[node] / wholeOf(total[0]));
 
-	return `${words}; before ${valueText(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
+	return `${words}; before ${valueText(view.totals[1][node])} (${percent(view.totals[1][node], view.totals[1][0])}), change ${changeText(after - before)}${byAmount ? '' : ' points'}`;
 }
 // The confidence of the share. In the order of time a node is a part of the time, not a share.
 function confidenceWords(view, node) {

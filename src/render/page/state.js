@@ -89,8 +89,13 @@ function percent(part, whole) {
 
 	return (p > 0 && p < 0.1 ? p.toFixed(2) : p.toFixed(1)) + '%';
 }
-function points(change) {
-	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(100 * change).toFixed(2)}`;
+// Memory in use at two moments is compared by its amount, all else by its part of the whole.
+const byAmount = captures[0].meta.event.startsWith('inuse_');
+const wholeOf = (total) => (byAmount ? 1 : total || 1);
+function changeText(change) {
+	const size = Math.abs(change);
+
+	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${byAmount ? valueText(size) : (100 * size).toFixed(2)}`;
 }
 // A weighted sample counts its events, or is an amount of its unit.
 const unit = captures[0].meta.weighted ? 'events' : 'samples';

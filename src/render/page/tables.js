@@ -18,7 +18,7 @@ function shareCell(weight, whole, largest) {
 }
 // Grey and with a ~ if it is noise.
 function changeCell({change, noise}) {
-	const cell = make('td', points(change) + (noise && change ? ' ~' : '\u00a0\u00a0'),
+	const cell = make('td', changeText(change) + (noise && change ? ' ~' : '\u00a0\u00a0'),
 			  `number ${noise ? 'muted' : change > 0.0005 ? 'more' : change < -0.0005 ? 'less' : 'muted'}`);
 
 	if (noise && change)
@@ -28,7 +28,7 @@ function changeCell({change, noise}) {
 const columnWords = {
 	self: ['Self', 'samples taken in the function itself'],
 	total: ['Total', 'samples with the function anywhere in the stack'],
-	change: ['Change', 'percentage points of all samples, newer capture minus older'],
+	change: ['Change', byAmount ? 'what is in use, newer capture minus older' : 'percentage points of all samples, newer capture minus older'],
 	name: ['Name', ''],
 	module: ['Module', ''],
 };
@@ -93,7 +93,7 @@ function tableNote(shown, all, what) {
 
 // sums: from weighByKey(), for each capture; wholes: all samples of each. noise: by key.
 function rowOf(key, sums, wholes, noise) {
-	const [after, before] = sums.map(({self}, i) => self.sum[key] / (wholes[i].sum || 1));
+	const [after, before] = sums.map(({self}, i) => self.sum[key] / wholeOf(wholes[i].sum));
 
 	return {self: sums[0].self.sum[key], total: sums[0].total.sum[key], change: after - (before || 0), noise: noise ? noise[key] : 0,
 		weights: {self: weightAt(sums[0].self, key), total: weightAt(sums[0].total, key)}};
