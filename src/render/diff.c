@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares two captures by the share of each function, in percentage points, so that captures of
- * different length or load are comparable; memory in use at two moments by its amount, because what
- * stays has another share as soon as something else grows. A change that chance alone explains is marked as noise:
- * by an exact test of the numbers of samples (util/confidence.c), corrected for the number of
- * functions, since among many one always stands out.
+ * different length or load are comparable. Memory in use at two moments is compared by its amount:
+ * what stays has another share as soon as something else grows. A change of shares that chance
+ * alone explains is marked as noise: by an exact test of the numbers of samples
+ * (util/confidence.c), corrected for the number of functions, since among many one always stands
+ * out.
  */
 #include <errno.h>
 #include <inttypes.h>
