@@ -11,7 +11,8 @@
  * it executes is what its frame says: the interpreter's frames have the bytecode array, and
  * compiled code is found from its address. The address of a function alone proves nothing. What is
  * remembered of an address is compared with what is there now: with the number of its script and
- * its place in it. A frame whose function is not proven is said to be one, without a name.
+ * its place in it; where it was long the same (trust.h), in most walks with its own words alone. A
+ * frame whose function is not proven is said to be one, without a name.
  *
  * Not thread-safe. Bounded: memory of all processes about 4 MiB, and 4 KiB of each; reads of one
  * walk by its budget.

@@ -106,40 +106,100 @@ static void change_name(const char *from, const char *to)
 	}
 }
 
+/* All scripts that were met get other numbers; how many times. */
+static int change_scripts(void)
+{
+	int n = 0;
+
+	for (int i = 0; i < V8_N_SPOTS; i++) {
+		uint64_t shared = v8->memo->spots[i].shared, script;
+
+		if (!shared)
+			continue;
+		memcpy(&script, bytes_at(shared - 1 + v8_value(v8, V8_SHARED_SCRIPT)), 8);
+		if (!bytes_at(script - 1 + v8_value(v8, V8_SCRIPT_ID)))
+			continue;
+		bytes_at(script - 1 + v8_value(v8, V8_SCRIPT_ID))[7] = 0x5a;
+		n++;
+	}
+	return n;
+}
+
 /*
  * Functions that were freed, and others that now are where they were, as another script's: what is
- * remembered of their addresses is not believed.
+ * remembered of their addresses is not believed, or, once it was long the same, not for more than
+ * so many walks, and then never again.
  */
+static void check_reused(const char *version, int n_before, int n_after)
+{
+	char *before, *after = NULL;
+
+	open_version(version);
+	before = walk_all();
+	for (int i = 1; i < n_before; i++)
+		free(walk_all());
+	CHECK(strstr(before, " work (") != NULL);
+	CHECK_INT(v8->walks.doubtful, ==, 0);
+	change_name("work", "rest");
+	CHECK_INT(change_scripts(), >, 0);
+	for (int i = 0; i < n_after; i++) {
+		free(after);
+		after = walk_all();
+	}
+	CHECK(strstr(after, " work (") == NULL);
+	CHECK(strstr(after, " rest (") != NULL);
+	CHECK_INT(v8_stats(v8)->stale, >, 0);
+	CHECK_INT(v8->walks.doubtful > 0, ==, n_before > TRUST_AFTER);
+	free(before);
+	free(after);
+	close_version();
+}
+
 static void test_reused(void)
 {
-	for (int v = 0; v < N_VERSIONS; v++) {
-		int n_scripts = 0;
+	for (int v = 0; v < N_VERSIONS; v++)
+		check_reused(versions[v], 1, 1);
+}
 
-		open_version(versions[v]);
-		char *before = walk_all(), *after;
+static void test_believed(void)
+{
+	check_reused("16", TRUST_AFTER + 1, TRUST_FOR + 1);
+	check_reused("22", TRUST_AFTER + 1, TRUST_FOR + 1);
+}
 
-		CHECK(strstr(before, " work (") != NULL);
-		change_name("work", "rest");
-		for (int i = 0; i < V8_N_SPOTS; i++) {
-			uint64_t shared = v8->memo->spots[i].shared, script;
+/* The word of a function that leads to its name. */
+static uint8_t *name_of(const struct v8_spot *s)
+{
+	return bytes_at(s->shared - 1 + v8_value(v8, V8_SHARED_NAME));
+}
 
-			if (!shared)
-				continue;
-			memcpy(&script, bytes_at(shared - 1 + v8_value(v8, V8_SHARED_SCRIPT)), 8);
-			if (!bytes_at(script - 1 + v8_value(v8, V8_SCRIPT_ID)))
-				continue;
-			bytes_at(script - 1 + v8_value(v8, V8_SCRIPT_ID))[7] = 0x5a;
-			n_scripts++;
-		}
-		CHECK_INT(n_scripts, >, 0);
-		after = walk_all();
-		CHECK(strstr(after, " work (") == NULL);
-		CHECK(strstr(after, " rest (") != NULL);
-		CHECK_INT(v8_stats(v8)->stale, >, 0);
-		free(before);
-		free(after);
-		close_version();
+/* What is long believed is compared with its head still: another name is seen at once. */
+static void test_other_head(void)
+{
+	uint8_t *other = NULL;
+	int n_changed = 0;
+	char *after;
+
+	open_version("20");
+	for (int i = 0; i < TRUST_AFTER; i++)
+		free(walk_all());
+	for (int i = 0; i < V8_N_SPOTS && !other; i++) {
+		if (strcmp(v8_text(v8, v8->memo->spots[i].frame.function), "deep") == 0)
+			other = name_of(&v8->memo->spots[i]);
 	}
+	CHECK(other != NULL);
+	for (int i = 0; i < V8_N_SPOTS; i++) {
+		if (strcmp(v8_text(v8, v8->memo->spots[i].frame.function), "work") != 0)
+			continue;
+		memcpy(name_of(&v8->memo->spots[i]), other, 8);
+		n_changed++;
+	}
+	CHECK_INT(n_changed, >, 0);
+	after = walk_all();
+	CHECK(strstr(after, " work (") == NULL);
+	CHECK_INT(v8->walks.doubtful, ==, 0);
+	free(after);
+	close_version();
 }
 
 /* A function whose address has another one's by now has no name: its bytecode is not the
@@ -211,6 +271,8 @@ int main(void)
 	RUN(test_remembered);
 	RUN(test_missing);
 	RUN(test_reused);
+	RUN(test_believed);
+	RUN(test_other_head);
 	RUN(test_moved);
 	RUN(test_cut);
 	RUN(test_spent);
