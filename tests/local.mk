@@ -250,6 +250,8 @@ check-oracle: perfwalk
 check-runtimes: perfwalk
 	PYTHON_STOPS=$${PYTHON_STOPS:-500} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cpython.py
 	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py
+	JAVA_SAMPLES=$${JAVA_SAMPLES:-20000} PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/java_truth.py
 	NODE_SECONDS=$${NODE_SECONDS:-10} NODE_RATE=397 PERFWALK=$(abs_builddir)/perfwalk \
 		python3 $(srcdir)/tests/system/node.py
 	PHP_SECONDS=$${PHP_SECONDS:-10} PHP_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \

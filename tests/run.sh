@@ -63,6 +63,7 @@ SYSTEM_TESTS="
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside
+	java_truth    180  beside
 	cpython       240  beside
 	python        180  beside
 	php           120  beside

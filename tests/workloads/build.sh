@@ -64,6 +64,12 @@ build()
 		c libspan-slot.so span-slot.c -shared -fPIC
 		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
 		c "$1" spans.c -D_GNU_SOURCE -pthread -ldl ;;
+	asgct)
+		need java
+		java_home=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")
+		[ -e "$java_home/include/jvmti.h" ] || need jvmti.h
+		c libasgct.so asgct.c -shared -fPIC -D_GNU_SOURCE -I"$java_home/include" \
+			-I"$java_home/include/linux" -ldl ;;
 	published)
 		c "$1" published.c -D_GNU_SOURCE -pthread ;;
 	chain-static)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes unwind src/profiler src/opener src/broker src/cmd
+"""Stacks of Java threads beside HotSpot's own word for them, sample by sample: a signal interrupts a thread anywhere,
+its handler passes a probe, at which perfwalk takes a sample of the whole stack, and asks AsyncGetCallTrace() for the
+frames that it interrupted (tests/workloads/asgct.c). `JAVA="PATH..."` names other programs than the host's java,
+JAVA_SAMPLES how many it takes of each."""
+import collections
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import rig
+
+SAMPLES = int(os.environ.get("JAVA_SAMPLES", "0")) # 0: some hundred, in two ways
+SHOW = int(os.environ.get("JAVA_SHOW", "0")) # of those that differ
+PERIOD_NS = 503000
+MODES = {
+    "as it is": [],
+    "interpreted": ["-Xint"],
+    "by C1": ["-XX:TieredStopAtLevel=1"],
+    "by C2": ["-XX:-TieredCompilation"],
+    "code that comes and goes": ["-XX:ReservedCodeCacheSize=3m", "-XX:+UseCodeCacheFlushing"],
+}
+HEAD = re.compile(r"^.* (\d+)/(\d+) +\[\d+\] (\d+)\.(\d{6}):")
+FRAME = re.compile(r"^\t *[0-9a-f]+ (.*) \(([^()]*)\)$")
+
+
+JUDGED = ("equal", "entered", "one more", "not to the end", "different")
+
+
+def build():
+    """The directory with the agent and the program."""
+    out = rig.build_workloads("asgct")
+    source = os.path.join(rig.WORKLOADS, "../runtimes/Mix.java")
+    p = subprocess.run(["javac", "--release", "11", "-d", out, source], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, check=False)
+    if p.returncode != 0:
+        rig.fail(f"Mix.java does not compile:\n{p.stdout}")
+    return out
+
+
+def plain(method):
+    """Classes without a name of their own have a number behind it that each tool writes otherwise."""
+    return re.sub(r"[/+.]0x[0-9a-f]+|0x[0-9a-f]+", "", method)
+
+
+def read_truths(name):
+    """By thread: [(time in us, what the call returned, methods innermost first)]."""
+    truths = collections.defaultdict(list)
+    with open(name, encoding="utf-8") as f:
+        for line in f:
+            tid, before, behind, n, *methods = line.split()
+            truths[int(tid)].append(((int(before) + int(behind)) // 2000, int(n), [plain(m) for m in methods]))
+    return truths
+
+
+def read_samples(name):
+    """[(thread, time in us, frames innermost first)]."""
+    samples = []
+    with open(name, encoding="utf-8") as f:
+        for entry in f.read().split("\n\n"):
+            lines = entry.splitlines()
+            head = HEAD.match(lines[0]) if lines else None
+            if head:
+                frames = [m.groups() for m in map(FRAME.match, lines[1:]) if m]
+                samples.append((int(head[2]), int(head[3]) * 1000000 + int(head[4]), frames))
+    return samples
+
+
+def java_frames(frames):
+    """The methods among them, innermost first, and whether they end with what says that there are more."""
+    methods, module = [], ""
+    for name, its in reversed(frames):
+        # Those that were inlined stand in front of the one that they are in.
+        module = its if its != "inlined" else module
+        if module == "[jvm]" and "." in name and " " not in name:
+            methods.append(plain(name))
+    return methods[::-1], frames[-1][1] == "perfwalk"
+
+
+def verdict(truth, frames):
+    methods, cut = java_frames(frames)
+    if methods == truth:
+        return "equal"
+    if cut and methods == truth[:len(methods)]:
+        return "not to the end"
+    inside = [name for name, _ in frames[[name for name, _ in frames].index("__restore_rt") + 1:]]
+    if methods[1:] != truth:
+        return "different"
+    # HotSpot knows a method only once it has made its frame; and none that was inlined where it looks for a handler of
+    # an exception, or for the method that is called.
+    return "entered" if plain(inside[0]) == methods[0] else "one more"
+
+
+def judge(truths, samples):
+    """{verdict: samples}, and what differs. Only stacks of which HotSpot knows one are judged."""
+    counts, different = collections.Counter(), []
+    for tid, at, frames in samples:
+        near = [t for t in truths[tid] if abs(t[0] - at) < PERIOD_NS // 3000]
+        if len(near) != 1:
+            counts["alone"] += 1
+        elif near[0][1] <= 0:
+            counts[f"HotSpot's {near[0][1]}"] += 1
+        else:
+            v = verdict(near[0][2], frames)
+            counts[v] += 1
+            if v == "different":
+                different.append((near[0][2], frames))
+    return counts, different
+
+
+def check_mode(java, out, what, options, samples):
+    words, stacks = rig.path("truths"), rig.path("truth.perf.txt")
+    agent = f"{out}/libasgct.so"
+    p = rig.start([java, "-Xmx64m", f"-agentpath:{agent}={words},{PERIOD_NS}", *options, "-cp", out, "Mix"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1.5)
+    # The handler and the registers that it saves are on the same stack.
+    rig.record_cpu(samples * PERIOD_NS / 1e9, [p.pid], "-p", p.pid, "--stack-size", "65528", "-e",
+                   f"uprobe:{agent}:truth_mark", "-o", stacks)
+    os.kill(p.pid, signal.SIGTERM)
+    p.wait()
+    counts, different = judge(read_truths(words), read_samples(stacks))
+    n = sum(counts[v] for v in JUDGED)
+    said = sum(counts[v] for v in JUDGED[:3])
+    rig.check(n > samples / 10 and said > 0.95 * n and counts["different"] <= 1 + n // 50,
+              f"{what}: " + ", ".join(f"{n} {v}" for v, n in counts.most_common())
+              + "".join(f"\nHotSpot: {' '.join(truth)}\nperfwalk: {' '.join(f'{name}' for name, _ in frames[3:])}"
+                        for truth, frames in different[:SHOW]))
+    return counts
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("java", "javac")
+    rig.need_tracefs()
+    out = build()
+    modes = MODES if SAMPLES else {what: MODES[what] for what in ("as it is", "interpreted")}
+    for java in os.environ.get("JAVA", shutil.which("java")).split():
+        total = collections.Counter()
+        for what, options in modes.items():
+            total += check_mode(java, out, what, options, SAMPLES // len(MODES) or 600)
+        n = sum(total[v] for v in JUDGED)
+        rig.check(sum(total[v] for v in JUDGED[:3]) > 0.98 * n, f"{java}: of {n} stacks "
+                  + ", ".join(f"{total[v]} {v}" for v in JUDGED))
+
+
+rig.run(main)
