@@ -86,16 +86,24 @@ bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint
 /* A path, or a pair of it and another one. All code of a file has the same one. */
 static bool find_path(struct ruby *p, uint64_t at, strid *ret)
 {
-	if (p->path.at != at || p->path.walk != p->base.walks.walk) {
-		uint64_t first = ruby_element(p, at, 0);
+	struct ruby_path *path = &p->paths[hash_u64(at) % RUBY_N_PATHS];
+	bool known = at && path->at == at;
+	uint64_t first;
+	strid text;
 
-		p->path.at = 0;
-		if (!ruby_find_string(p, first ? first : at, true, &p->path.text))
-			return false;
-		p->path.at = at;
-		p->path.walk = p->base.walks.walk;
+	if (known && trust_has(&path->trust, &p->base.walks)) {
+		*ret = path->text;
+		return true;
 	}
-	*ret = p->path.text;
+	first = ruby_element(p, at, 0);
+	if (!ruby_find_string(p, first ? first : at, true, &text))
+		return false;
+	if (known && path->text != text)
+		trust_end(&path->trust, &p->base.walks);
+	if (!known || path->text != text)
+		*path = (struct ruby_path){.at = at, .text = text};
+	trust_prove(&path->trust, &p->base.walks);
+	*ret = text;
 	return true;
 }
 
@@ -125,17 +133,16 @@ static bool name_code(struct ruby *p, const uint8_t *body, struct ruby_code *ret
 }
 
 /* What does not change while it is the same one; false: it is none. */
-static bool read_code(struct ruby *p, uint64_t at, uint8_t *body, struct ruby_code *ret)
+static bool read_body(struct ruby *p, uint64_t at, uint64_t body_at, uint8_t *body,
+		      struct ruby_code *ret)
 {
-	uint8_t head[24];
 	uint64_t h;
 
-	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, sizeof(head)) ||
-	    !ruby_is_internal(memory_u64_of(head, 0), SEQUENCE) ||
-	    !memory_read(&p->base.memory, rb_u64(p, head, RB_CODE_BODY), body, RUBY_BODY_BYTES))
+	if (!memory_read(&p->base.memory, body_at, body, RUBY_BODY_BYTES))
 		return false;
 	*ret = (struct ruby_code){
 		.at = at,
+		.body = body_at,
 		.encoded = rb_u64(p, body, RB_BODY_ENCODED),
 		.n_encoded = memory_u32_of(body, rb(p, RB_BODY_SIZE)),
 		.lines = rb_u64(p, body, RB_BODY_LINES),
@@ -150,6 +157,23 @@ static bool read_code(struct ruby *p, uint64_t at, uint8_t *body, struct ruby_co
 	return ret->encoded != 0 && ret->n_encoded != 0 && ret->n_encoded <= MAX_ENCODED;
 }
 
+static bool read_code(struct ruby *p, uint64_t at, uint8_t *body, struct ruby_code *ret)
+{
+	uint8_t head[24];
+
+	return at != 0 && at % 8 == 0 && memory_read(&p->base.memory, at, head, sizeof(head)) &&
+	       ruby_is_internal(memory_u64_of(head, 0), SEQUENCE) &&
+	       read_body(p, at, rb_u64(p, head, RB_CODE_BODY), body, ret);
+}
+
+/* The body that it had, which is its own still if it has the instruction at pc. */
+static bool read_known(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint8_t *body,
+		       struct ruby_code *ret)
+{
+	return read_body(p, c->at, c->body, body, ret) && ret->identity == c->identity &&
+	       has_place(ret, pc);
+}
+
 const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc)
 {
 	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES], now;
@@ -158,7 +182,9 @@ const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc)
 
 	if (known && has_place(c, pc) && trust_has(&c->trust, &p->base.walks))
 		return c;
-	if (!read_code(p, at, body, &now) || !name_code(p, body, &now))
+	if ((!known || !read_known(p, c, pc, body, &now)) && !read_code(p, at, body, &now))
+		return NULL;
+	if (!name_code(p, body, &now))
 		return NULL;
 	same = known && c->identity == now.identity && c->label == now.label && c->path == now.path;
 	now.trust = known ? c->trust : (struct trust){.walk = 0};

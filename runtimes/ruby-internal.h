@@ -21,7 +21,8 @@ enum {
 	RUBY_N_STRINGS = 4096,
 	RUBY_N_LINES = 8192,   /* places in them, */
 	RUBY_N_METHODS = 1024, /* methods that are written in C, */
-	RUBY_N_NAMES = 1024,   /* and names */
+	RUBY_N_PATHS = 64,
+	RUBY_N_NAMES = 1024, /* and names */
 	RUBY_N_THREADS = 256,
 	RUBY_STRICT = 64,  /* walks, of a process that was not known before */
 	RUBY_BELIEVE = 15, /* so often what was proven is believed */
@@ -42,7 +43,7 @@ struct ruby_string {
 /* What is remembered of an instruction sequence. */
 struct ruby_code {
 	uint64_t at, identity;
-	uint64_t encoded, lines, index; /* addresses */
+	uint64_t body, encoded, lines, index; /* addresses */
 	uint32_t n_encoded, n_lines, start_line;
 	strid label, path;
 	struct trust trust;
@@ -76,18 +77,20 @@ struct ruby {
 	struct interp base; /* first */
 	struct ruby_tables tables;
 	uint64_t vm_variable; /* address of the pointer to the VM */
-	uint64_t symbols;     /* address of the table of names; 0: not known */
+	uint64_t vm;	      /* what that was; 0: not read yet */
+	struct trust vm_trust;
+	uint64_t symbols; /* address of the table of names; 0: not known */
 	struct ruby_thread threads[RUBY_N_THREADS];
 	struct ruby_code *codes;
 	struct ruby_string *strings;
 	struct ruby_line *lines;
 	struct ruby_method methods[RUBY_N_METHODS];
 	struct ruby_name names[RUBY_N_NAMES];
-	struct {
+	struct ruby_path {
 		uint64_t at;
-		uint32_t walk;
 		strid text;
-	} path; /* that was proven last */
+		struct trust trust;
+	} paths[RUBY_N_PATHS];
 	struct strtab texts;
 	uint8_t *frames;		   /* RUBY_FRAMES_BYTES */
 	uint8_t values[RUBY_VALUES_BYTES]; /* a part of the stack of values */

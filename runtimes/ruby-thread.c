@@ -78,11 +78,24 @@ static bool search(struct thread_search *s)
 			(uint64_t)rb(s->p, RB_RACTOR_NODE), MAX_RACTORS, look_at_ractor);
 }
 
+static uint64_t find_vm(struct ruby *p)
+{
+	uint64_t vm;
+
+	if (p->vm && trust_has(&p->vm_trust, &p->base.walks))
+		return p->vm;
+	vm = memory_u64(&p->base.memory, p->vm_variable);
+	if (vm != p->vm)
+		trust_end(&p->vm_trust, &p->base.walks);
+	trust_prove(&p->vm_trust, &p->base.walks);
+	p->vm = vm;
+	return vm;
+}
+
 uint64_t ruby_find_context(struct ruby *p, uint32_t tid)
 {
 	struct ruby_thread *t = &p->threads[tid % RUBY_N_THREADS];
-	struct thread_search s = {
-		.p = p, .vm = memory_u64(&p->base.memory, p->vm_variable), .tid = tid};
+	struct thread_search s = {.p = p, .vm = find_vm(p), .tid = tid};
 	uint64_t number, context;
 
 	if (!s.vm)

@@ -106,6 +106,7 @@ static void forget(struct interp *i)
 	memset(p->codes, 0, RUBY_N_CODES * sizeof(*p->codes));
 	memset(p->strings, 0, RUBY_N_STRINGS * sizeof(*p->strings));
 	memset(p->names, 0, sizeof(p->names));
+	memset(p->paths, 0, sizeof(p->paths));
 }
 
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,
