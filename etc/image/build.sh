@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # build.sh BUNDLE TAG VERSION PROCESSOR: what `make image` makes in the build directory: the image TAG of the archive of
 # `make bundle`, in the store of podman (or of $IMAGE_BUILDER: buildah, docker), and as an archive for `podman load` and
-# `docker load`, perfwalk-image-VERSION-PROCESSOR.tar.gz. No registry is asked. An image is as old as the sources.
+# `docker load`, perfwalk-image-VERSION-PROCESSOR.tar.gz. No registry is asked, and nothing of it runs: a bundle for
+# another processor makes an image for that. An image is as old as the sources.
 set -eu
 
 umask 022
@@ -10,6 +11,11 @@ bundle=$1 tag=$2 version=$3 processor=$4
 name=perfwalk
 here=$(cd "$(dirname "$0")" && pwd)
 date=$(sh "$here/../source-date.sh" "$here/../..")
+case $processor in
+x86_64) platform=linux/amd64 ;;
+aarch64) platform=linux/arm64 ;;
+*) platform=linux/$processor ;;
+esac
 archive=$name-image-$version-$processor.tar.gz
 authorities=/etc/ssl/certs/ca-certificates.crt
 context=$(mktemp -d)
@@ -40,11 +46,12 @@ lay_out()
 
 build()
 {
-	cp "$here/Containerfile" "$context/"
+	bindir=$(cd "$root" && find . -path "*/bin/$name" | sed 's|^\.||; s|/[^/]*$||')
+	sed "s|/usr/local/bin|$bindir|g" "$here/Containerfile" >"$context/Containerfile"
 	case $builder in
-	podman) podman build -q --layers=false --format docker --timestamp "$date" --build-arg VERSION="$version" -t "$tag" "$context" ;;
-	buildah) buildah build -q --layers=false --format docker --timestamp "$date" --build-arg VERSION="$version" -t "$tag" "$context" ;;
-	*) DOCKER_BUILDKIT=1 SOURCE_DATE_EPOCH=$date $builder build -q -f "$context/Containerfile" \
+	podman | buildah) $builder build -q --platform $platform --layers=false --format docker --timestamp "$date" \
+		--build-arg VERSION="$version" -t "$tag" "$context" ;;
+	*) DOCKER_BUILDKIT=1 SOURCE_DATE_EPOCH=$date $builder build -q --platform $platform -f "$context/Containerfile" \
 		--build-arg VERSION="$version" -t "$tag" "$context" ;;
 	esac >/dev/null
 }
