@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """packages.py aarch64|riscv64 [ROOT]: the packages and the bundle for another processor, built here (build.sh), each
 installed in a Debian of that processor, whose programs qemu runs: by its own dpkg, by rpm, by tar. There perfwalk tells
-its version, what it can do, reads and writes profiles, finds all its libraries, and goes again. Nothing can be sampled
-under qemu-user (make check-aarch64-kernel does that). ROOT has what debootstrap --foreign makes, which is left as it is.
+its version, what it can do, reads and writes profiles, finds all its libraries, and goes again. The image is started by
+podman. Nothing can be sampled under qemu-user (make check-aarch64-kernel does that). ROOT has what debootstrap --foreign makes, which is left as it is.
 
 Nothing of this host changes: qemu is registered in a user namespace alone (Linux 6.7)."""
 import glob
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 
 import rig  # noqa: E402
+from containers import Containers  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Debian's name, the release, and the number of the processor in an ELF file.
@@ -37,6 +39,16 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin ROOT="$root" LC_ALL=C
 [ "$where" = outside ] || exec chroot "$root" "$@"
 exec "$@"
 """
+# $0 the archive; the rest are the options of podman run. Its store is gone with the namespace.
+IN_CONTAINER = r"""
+set -e
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib/containers
+podman="podman --storage-driver vfs --cgroup-manager cgroupfs"
+zcat "$0" | $podman load -q >/dev/null
+exec $podman --runtime runc run --rm --no-healthcheck --read-only --tmpfs=/run "$@"
+"""
+LARGEST_IMAGE_BYTES = 15_000_000
 STACKS = "chain;main;chain_one;chain_two 41\nchain;main;other 7\nother;[unknown] 1\n"
 
 
@@ -84,7 +96,7 @@ class Host:
         self.binfmt = f":qemu:M:0:{escaped(magic)}:{escaped(mask)}:{static_qemu(processor)}:OPF"
 
     def try_run(self, *argv, where="inside"):
-        with subprocess.Popen(["unshare", "-U", "-m", "-p", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", self.binfmt, self.root,
+        with subprocess.Popen(["unshare", "-U", "-m", "-n", "-p", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", self.binfmt, self.root,
                                self.srv, where, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace") as p:
             own = os.readlink("/proc/self/ns/user")
@@ -161,22 +173,42 @@ def bundle(processor, base, version, archive):
     check_libraries(host, "bundle")
 
 
+def image(processor, base, version, archive):
+    """By this host's podman and runc."""
+    host = Host(processor, base, "image")
+    size = os.path.getsize(archive)
+    rig.check(size < LARGEST_IMAGE_BYTES, f"image: {size / 1e6:.1f} MB, compressed")
+
+    def start(*argv):
+        return host.try_run("sh", "-c", IN_CONTAINER, archive, *Containers(None).options(), tag(), *argv, where="outside")
+    status, said = start("--version")
+    rig.check(status == 0 and said.endswith(f"perfwalk {version}\n"), f"image: it starts: {said.splitlines()[-1]}")
+    status, said = start("check")
+    rig.check(status == 4 and f", {processor}, " in said, "image: check says that it cannot sample here" + ("" if status == 4 else said))
+
+
+def tag():
+    return f"localhost/perfwalk-test-foreign:{os.getpid()}"
+
+
 def main():
     rig.need_root()
-    rig.need_programs("unshare", "dpkg-deb", "rpmbuild", "rpm")
+    rig.need_programs("unshare", "dpkg-deb", "rpmbuild", "rpm", "podman", "runc")
     processor = sys.argv[1]
-    p = subprocess.run(["sh", os.path.join(HERE, "build.sh"), processor, "deb", "rpm", "bundle"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    p = subprocess.run(["sh", os.path.join(HERE, "build.sh"), processor, "deb", "rpm", "bundle", "image", f"IMAGE={tag()}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        text=True, check=False, env={**os.environ, "PACKAGE_XZ": "0", "XZ_OPT": "-0"})
     if p.returncode == 77:
         rig.skip(p.stderr.strip())
+    subprocess.run(["podman", "rmi", "-f", tag()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     rig.check(p.returncode == 0, f"built for {processor}" + ("" if p.returncode == 0 else p.stderr))
     out = os.path.dirname(p.stdout.strip())
     base = sys.argv[2] if len(sys.argv) > 2 else debootstrap(processor)
     os.mkdir(rig.path("srv"))
     rig.write("srv/in.folded", STACKS)
-    for kind, pattern in ((deb, "perfwalk_*.deb"), (rpm, f"perfwalk-[0-9]*.{processor}.rpm"), (bundle, "perfwalk-bundle-*.tar.xz")):
+    for kind, pattern in ((deb, "perfwalk_*.deb"), (rpm, f"perfwalk-[0-9]*.{processor}.rpm"), (bundle, "perfwalk-bundle-*.tar.xz"),
+                          (image, "perfwalk-image-*.tar.gz")):
         path = max(glob.glob(os.path.join(out, pattern)), key=os.path.getmtime)
-        version = os.path.basename(path).removeprefix("perfwalk-bundle-").removeprefix("perfwalk").lstrip("-_").partition("-")[0]
+        version = re.search(r"[-_](\d+\.\d+\.\d+)-", os.path.basename(path))[1]
         kind(processor, base, version, path)
 
 
