@@ -222,6 +222,16 @@ static bool is_code(struct walk *w, uint64_t return_address)
 }
 
 /*
+ * A function of riscv64 that calls none saves the frame pointer alone, where others have the return
+ * address. That is in lr still.
+ */
+static bool is_leaf_record(struct walk *w, const struct unwind_regs *regs, uint64_t word)
+{
+	return ARCH_HAS_LR && ARCH_FP_TO_PAIR != 0 && regs->valid & UNWIND_REG_BIT(ARCH_REG_LR) &&
+	       !is_code(w, word) && is_code(w, regs->r[ARCH_REG_LR]);
+}
+
+/*
  * No CFI: JIT code, hand-written assembly, a stripped program. We trust the frame pointer if it
  * points into the rest of the stack and an address of code follows. In a frame that was itself
  * reached by frame pointers, 0 marks the outermost frame (psABI).
@@ -241,6 +251,10 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 		return UNWIND_TRUNCATED;
 	if (ra == 0 && caller_fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
+	if (is_leaf_record(w, regs, ra)) {
+		caller_fp = ra;
+		ra = regs->r[ARCH_REG_LR];
+	}
 	ra &= ARCH_CODE_MASK;
 	if (!is_code(w, ra))
 		return UNWIND_NO_CFI;
