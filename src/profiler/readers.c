@@ -168,6 +168,8 @@ static void tell(const struct interpreter *i, enum message_type type)
 {
 	struct message m = {.type = type};
 
+	if (!i->pid)
+		return;
 	m.client.pid = i->pid;
 	m.client.image = i->image;
 	m.client.major = i->major;
@@ -190,9 +192,13 @@ struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uin
 					    uint32_t major, uint32_t minor)
 {
 	struct interpreter **place = find_place(r, 0), *i = place ? calloc(1, sizeof(*i)) : NULL;
+	struct interpreter **former = find_place(r, pid);
 
 	if (!i)
 		return NULL;
+	/* Of a process that has ended, and is known for a while yet. */
+	if (former)
+		(*former)->pid = 0;
 	*i = (struct interpreter){.pid = pid, .image = image, .major = major, .minor = minor};
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);

@@ -272,6 +272,26 @@ static void test_refused(void)
 	expect_told(MESSAGE_N_TYPES);
 }
 
+/* A process gets the number of one that has ended, of which samples may still come. */
+static void test_a_number_again(void)
+{
+	struct interpreter *former = readers_add_interpreter(readers, PID, 0x2000, 8, 1);
+	struct runtime_frames got;
+
+	expect_told(MESSAGE_INTERPRETER);
+	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
+	CHECK(former && interpreter);
+	expect_told(MESSAGE_INTERPRETER);
+	put_code();
+	make_whole();
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	readers_free_interpreter(readers, former);
+	expect_told(MESSAGE_N_TYPES);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	readers_free_interpreter(readers, interpreter);
+	expect_told(MESSAGE_CLIENT_GONE);
+}
+
 static int reader = -1; /* its socket */
 
 static void on_end(void *ctx)
@@ -295,6 +315,7 @@ static void on_ready(void *ctx)
 	RUN(test_keys);
 	readers_free_interpreter(readers, interpreter);
 	expect_told(MESSAGE_CLIENT_GONE);
+	RUN(test_a_number_again);
 	RUN(test_refused);
 	(void)close(reader);
 	CHECK_INT(loop_add_timer(loop, 0, 0, on_end, NULL), >=, 0);
