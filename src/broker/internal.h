@@ -117,7 +117,10 @@ struct broker {
 		uint32_t n_clients;
 		bool running;
 		uint64_t idle_since_ns;
-		uint32_t set_aside[64]; /* a ring of processes that kept a reader waiting */
+		struct broker_aside { /* a process that kept a reader waiting */
+			uint32_t pid;
+			uint64_t start_time_ns; /* another one may get its number */
+		} set_aside[64];		/* a ring */
 		uint32_t n_set_aside, n_not_allowed, n_too_many;
 		struct log_ratelimit refused, not_in_front, no_room;
 	} readers;

@@ -95,12 +95,22 @@ static void refuse_client(struct broker *b, uint32_t pid, int error)
 		log_debug("process %u: its interpreter is not read: %s", pid, strerror(-error));
 }
 
+/* 0: it is gone. */
+static uint64_t start_of(uint32_t pid)
+{
+	struct message m = {.type = MESSAGE_ANSWER_PROCESS};
+
+	return opener_process(pid, &m) == 0 ? m.answer_process.start_time_ns : 0;
+}
+
 bool broker_may_read(void *ctx, uint32_t pid)
 {
 	const struct broker *b = ctx;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
-		if (b->readers.set_aside[i] == pid)
+		const struct broker_aside *a = &b->readers.set_aside[i];
+
+		if (a->pid == pid && a->start_time_ns == start_of(pid))
 			return false;
 	}
 	return true;
@@ -383,7 +393,8 @@ void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid
 		return;
 	log_warning("the %s ended while it read the memory of process %u, which is not read again",
 		    supervisor_name(b->supervisor, who), pid);
-	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] = pid;
+	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] =
+		(struct broker_aside){pid, start_of(pid)};
 	broker_remove_client(b, pid);
 	refuse_client(b, pid, -EUCLEAN);
 }

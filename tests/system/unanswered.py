@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/reader src/broker
 """A program puts memory that never answers in the place of some that is being read: its readers cannot even be killed.
-Others have their places soon, read all other programs, and that one not any more. Nor does the context that it publishes
+Others have their places soon, read all other programs, and that one not any more, but who gets its number later. Nor does the context that it publishes
 there stop the opener."""
 import os
 import re
@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import rig
+from sink import Sink
 
 
 def python():
@@ -43,14 +44,29 @@ def readers_of(d, name="pw-reader"):
     return found
 
 
-def main():
-    rig.need_root()
-    if not os.path.exists("/dev/fuse"):
-        rig.skip("no /dev/fuse")
+def start_as(pid, argv):
+    """A process of that number, which has to be free."""
+    for _ in range(200):
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
+            f.write(str(pid - 1))
+        p = rig.start(argv, stdout=subprocess.DEVNULL)
+        if p.pid == pid:
+            return p
+        rig.end(p)
+    return rig.fail(f"no process gets the number {pid}")
+
+
+def has_names(sink, pid):
+    return any(x[0].get("process.pid") == pid and any(f.startswith("chain_") for f in x[2])
+               for v in sink.views() for x in v.samples())
+
+
+def try_all(sink):
     program, flag = python(), rig.path("flag")
     directory = rig.path("mounted")
     os.mkdir(directory)
-    d = rig.Daemon("[profiler]\nsamples_per_second = 97\n[export:nowhere]\nendpoint = http://127.0.0.1:1\n", "unanswered")
+    d = rig.Daemon("[profiler]\nsamples_per_second = 97\nreporter_interval = 1s\n[export:sink]\n"
+                   f"endpoint = {sink.endpoint}\n", "unanswered")
     d.wait_up()
     other = rig.start([program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
     rig.wait_for("stacks of another program", lambda: n_read(d) > 20)
@@ -71,7 +87,19 @@ def main():
     rig.end(waits)
     rig.wait_for("the ones that hung to end", lambda: len(readers_of(d)) == cpus)
     rig.end(other)
+    heir = start_as(waits.pid, [program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+    rig.wait_for("names of a program that got the same number", lambda: has_names(sink, heir.pid))
+    rig.end(heir)
     d.stop()
+
+
+
+def main():
+    rig.need_root()
+    if not os.path.exists("/dev/fuse"):
+        rig.skip("no /dev/fuse")
+    with Sink() as sink:
+        try_all(sink)
 
 
 rig.run(main)
