@@ -107,31 +107,26 @@ static uint64_t record_of(struct memory *m, uint64_t object)
 	return fields[0] ? fields[0] : fields[1];
 }
 
-bool node_context_find(struct memory *m, uint64_t variable, const struct node_context *last,
-		       struct node_context *ret)
+bool node_context_find(struct memory *m, const struct node_variable *v,
+		       const struct node_context *last, struct node_context *ret)
 {
-	struct {
-		uint64_t slot, storage; /* where the addresses of the map and of the storage are */
-		uint32_t hash, padding; /* of the storage */
-		uint64_t undefined;
-	} v;
 	struct context_table t;
 	uint64_t value;
 
-	if (!memory_read(m, variable, &v, sizeof(v)) || !v.slot || !v.storage)
+	if (!v->slot || !v->storage)
 		return false;
-	*ret = (struct node_context){.slot = v.slot, .storage = v.storage};
-	ret->map = memory_u64(m, v.slot);
+	*ret = (struct node_context){.slot = v->slot, .storage = v->storage};
+	ret->map = memory_u64(m, v->slot);
 	t.memory = m;
-	if (!is_object(ret->map) || ret->map == v.undefined || !read_table(&t, ret->map))
+	if (!is_object(ret->map) || ret->map == v->undefined || !read_table(&t, ret->map))
 		return false;
-	ret->key = last->storage == v.storage ? last->key : 0;
-	value = is_object(ret->key) ? find_value(&t, ret->key, v.hash) : 0;
+	ret->key = last->storage == v->storage ? last->key : 0;
+	value = is_object(ret->key) ? find_value(&t, ret->key, v->hash) : 0;
 	if (!value) {
-		ret->key = memory_u64(m, v.storage);
-		value = is_object(ret->key) ? find_value(&t, ret->key, v.hash) : 0;
+		ret->key = memory_u64(m, v->storage);
+		value = is_object(ret->key) ? find_value(&t, ret->key, v->hash) : 0;
 	}
-	if (!is_object(value) || value == v.undefined)
+	if (!is_object(value) || value == v->undefined)
 		return false;
 	ret->record = record_of(m, value);
 	return ret->record != 0;

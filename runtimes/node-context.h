@@ -9,6 +9,12 @@
 
 #define NODE_CONTEXT_VARIABLE "otel_thread_ctx_nodejs_v1"
 
+struct node_variable {
+	uint64_t slot, storage; /* where the addresses of the map and of the storage are */
+	uint32_t hash, padding; /* of the storage */
+	uint64_t undefined;
+};
+
 struct node_context {
 	uint64_t record;
 	uint64_t slot,
@@ -18,7 +24,7 @@ struct node_context {
 	uint64_t storage, key;
 };
 
-/* The variable's address. last: the context of the thread's last sample; zeros: none. false: the
- * thread has no context (now). */
-bool node_context_find(struct memory *m, uint64_t variable, const struct node_context *last,
-		       struct node_context *ret);
+/* last: the context of the thread's last sample; zeros: none. false: the thread has no context
+ * (now). */
+bool node_context_find(struct memory *m, const struct node_variable *v,
+		       const struct node_context *last, struct node_context *ret);

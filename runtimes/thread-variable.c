@@ -203,20 +203,20 @@ static uint32_t cpu_of_part(const struct near_part *p, const struct thread_varia
 }
 
 bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
-			       uint64_t robust_list, uint32_t own_tid, bool with_cpu,
-			       struct thread_near *ret)
+			       uint64_t robust_list, uint32_t own_tid, size_t n_words,
+			       bool with_cpu, struct thread_near *ret)
 {
 	struct near_part p;
 
 	if (v->module || !begin_part(&p, v, robust_list))
 		return false;
 	ret->address = p.thread + (uint64_t)v->offset;
-	add_to_part(&p, ret->address, sizeof(ret->value));
+	add_to_part(&p, ret->address, n_words * sizeof(ret->words[0]));
 	if (with_cpu)
 		add_cpu(&p, v);
 	if (!read_part(&p, m, own_tid))
 		return false;
-	ret->value = memory_u64_of(p.bytes, (int32_t)(ret->address - p.start));
+	memcpy(ret->words, p.bytes + (ret->address - p.start), n_words * sizeof(ret->words[0]));
 	ret->cpu = with_cpu ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 	return true;
 }

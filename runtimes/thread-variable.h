@@ -38,9 +38,11 @@ int32_t thread_struct_cpu(const struct image *image);
 uint64_t thread_pointer_of(struct memory *m, uint64_t robust_list, uint32_t own_tid,
 			   uint32_t glibc_bytes);
 
+enum { THREAD_VARIABLE_MAX_WORDS = 4 };
 /* What one read of a thread's struct tells. */
 struct thread_near {
-	uint64_t address, value; /* of the variable */
+	uint64_t address;			   /* of the variable */
+	uint64_t words[THREAD_VARIABLE_MAX_WORDS]; /* of it, as many as were wanted */
 	/* The last one that it ran the program on, if that was wanted; THREAD_NO_CPU: not known. */
 	uint32_t cpu;
 };
@@ -51,8 +53,8 @@ struct thread_near {
  * each other, or the thread is another one.
  */
 bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
-			       uint64_t robust_list, uint32_t own_tid, bool with_cpu,
-			       struct thread_near *ret);
+			       uint64_t robust_list, uint32_t own_tid, size_t n_words,
+			       bool with_cpu, struct thread_near *ret);
 /* The CPU alone, as above. */
 uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,
 		    uint32_t own_tid);

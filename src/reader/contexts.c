@@ -20,6 +20,8 @@
 #include "util/hash.h"
 
 enum { N_THREADS = 256 };
+_Static_assert(sizeof(struct node_variable) == THREAD_VARIABLE_MAX_WORDS * sizeof(uint64_t),
+	       "as many words");
 /* Then the number of a thread may be another's, and a library gone. */
 #define KEEP_NS NSEC_PER_SEC
 
@@ -101,27 +103,40 @@ struct found_record {
 	uint64_t storage_at, storage; /* of Node.js; 0: none */
 };
 
+/* The variable leads to it. */
+static struct found_record find_in_node(struct context_thread *t, struct memory *m,
+					const struct thread_near *near)
+{
+	struct node_variable variable;
+	struct node_context node;
+
+	memcpy(&variable, near->words, sizeof(variable));
+	if (!node_context_find(m, &variable, &t->node, &node))
+		return (struct found_record){0};
+	t->node = node;
+	return (struct found_record){node.record,   node.slot,	  node.map,
+				     THREAD_NO_CPU, node.storage, node.key};
+}
+
 /* record 0: it has none. */
 static struct found_record find_record(const struct contexts *c, struct context_thread *t,
 				       struct memory *m, const struct context_sample *s,
 				       bool with_cpu)
 {
+	size_t n_words = c->variable.node ? THREAD_VARIABLE_MAX_WORDS : 1;
 	struct thread_near near;
-	struct node_context node;
 
-	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, with_cpu,
-				       &near)) {
+	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, n_words,
+				       with_cpu, &near)) {
 		near.cpu = THREAD_NO_CPU;
 		near.address = find_far(c, t, m, s);
-		near.value = near.address && !c->variable.node ? memory_u64(m, near.address) : 0;
+		if (!near.address ||
+		    !memory_read(m, near.address, near.words, n_words * sizeof(near.words[0])))
+			return (struct found_record){0};
 	}
-	if (!c->variable.node)
-		return (struct found_record){near.value, near.address, near.value, near.cpu, 0, 0};
-	if (!near.address || !node_context_find(m, near.address, &t->node, &node))
-		return (struct found_record){0};
-	t->node = node;
-	return (struct found_record){node.record,   node.slot,	  node.map,
-				     THREAD_NO_CPU, node.storage, node.key};
+	if (c->variable.node)
+		return find_in_node(t, m, &near);
+	return (struct found_record){near.words[0], near.address, near.words[0], near.cpu, 0, 0};
 }
 
 static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
