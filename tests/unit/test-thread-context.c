@@ -120,7 +120,8 @@ static void *check_variable(void *arg)
 {
 	const struct thread_variable *v = arg;
 	struct memory m = own_memory();
-	uint64_t thread, at = 0, value = 0;
+	struct thread_near near;
+	uint64_t thread;
 	void *list;
 	size_t size;
 
@@ -130,13 +131,15 @@ static void *check_variable(void *arg)
 	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
 	CHECK_INT(thread_variable_address(&m, v, thread), ==, (uintptr_t)&test_thread_variable);
 	m.reads_left = 1;
-	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), &at, &value));
-	CHECK_INT(at, ==, (uintptr_t)&test_thread_variable);
-	CHECK_INT(value, ==, (uintptr_t)&list);
+	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), 1, false,
+					&near));
+	CHECK_INT(near.address, ==, (uintptr_t)&test_thread_variable);
+	CHECK_INT(near.words[0], ==, (uintptr_t)&list);
+	CHECK_INT(near.cpu, ==, THREAD_NO_CPU);
 	m.reads_left = 10;
 	/* Another's number is not believed. */
-	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, &at,
-					 &value));
+	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, 1, false,
+					 &near));
 	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1, 0), ==, 0);
 	return NULL;
 }
