@@ -74,6 +74,7 @@ struct host_process {
 	int perf_map_fd;     /* -1: not tried, -2: not available */
 	int jitdump_fd;	     /* -1: not tried, or not available */
 	uint32_t n_execs;    /* programs that it has executed since it is known */
+	uint32_t n_names;    /* grows when comm or executable_path is set */
 	void *user;	     /* the caller's; host_limits.free_process_user frees it */
 };
 

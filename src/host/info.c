@@ -97,6 +97,7 @@ void info_set_exe(struct process *p, const char *path)
 
 	free(p->pub.executable_path);
 	p->pub.executable_path = copy;
+	p->pub.n_names++;
 }
 
 /*
@@ -125,6 +126,7 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 	p->pub.is_kernel = info.is_kernel;
 	p->pub.mappings_known |= info.is_kernel;
 	(void)text_clean(p->pub.comm, sizeof(p->pub.comm), info.comm, sizeof(info.comm));
+	p->pub.n_names++;
 	if (info.exe[0])
 		info_set_exe(p, info.exe);
 }
@@ -135,6 +137,7 @@ static void notice_exec(struct process *p, const struct info *info)
 	const char *known = p->pub.executable_path;
 
 	(void)text_clean(p->pub.comm, sizeof(p->pub.comm), info->comm, sizeof(info->comm));
+	p->pub.n_names++;
 	if (!info->exe[0] || (known && strcmp(known, info->exe) == 0))
 		return;
 	info_set_exe(p, info->exe);

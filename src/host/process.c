@@ -134,6 +134,7 @@ static void inherit(struct host *h, struct process *p, const struct process *par
 	process_set_maps(p, mapset_ref(parent->set));
 	p->next_whole_ns = parent->next_whole_ns;
 	memcpy(p->pub.comm, parent->pub.comm, sizeof(p->pub.comm));
+	p->pub.n_names++;
 	if (parent->pub.executable_path)
 		info_set_exe(p, parent->pub.executable_path);
 	p->pub.is_kernel = parent->pub.is_kernel;
@@ -229,10 +230,12 @@ void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, 
 	else if (tid == pid && h->limits.exec_unmarked)
 		p->doubtful = true;
 	/* exec ends all other threads and gives its caller the main thread's tid. */
-	if (tid == pid || exec)
-		(void)text_clean(p->pub.comm, sizeof(p->pub.comm), comm, strlen(comm));
-	else
+	if (tid != pid && !exec) {
 		thread_set_comm(h, pid, tid, comm);
+		return;
+	}
+	(void)text_clean(p->pub.comm, sizeof(p->pub.comm), comm, strlen(comm));
+	p->pub.n_names++;
 }
 
 /* ---- Look-up ---- */

@@ -47,6 +47,7 @@ struct process_state {
 	uint64_t window; /* the window that row and jit_row belong to */
 	uint32_t row, jit_row;
 	strid comm, path; /* as in row; if they change, there is another row */
+	uint32_t n_names; /* of the process when it had these */
 	const struct host_cgroup *cgroup;
 	struct process_said said;
 	uint32_t said_version; /* as in row */

@@ -47,6 +47,14 @@ static void look_at(struct attribution *a, struct process_state *s, const struct
 	process_said_look(&s->said, &a->sayings, p, cgroup && cgroup->pod_uid[0], a->time_ns);
 }
 
+/* Unless its names are others now. */
+static bool is_row_of(const struct process_state *s, uint64_t window,
+		      const struct host_cgroup *cgroup)
+{
+	return s->window == window && s->row != PROFILE_NONE && s->cgroup == cgroup &&
+	       s->said_version == s->said.version;
+}
+
 static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid,
 			    uint64_t cgroup_id)
 {
@@ -57,14 +65,15 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 	if (!s)
 		return PROFILE_NONE;
 	look_at(a, s, p, cgroup);
+	if (is_row_of(s, a->window, cgroup) && s->n_names == p->n_names)
+		return s->row;
 	if (s->window != a->window)
 		s->jit_row = PROFILE_NONE;
-	/* Interned again at each sample (two short strings): an exec in the window is another row.
-	 */
+	/* An exec in the window is another row; the same names again are the same one. */
+	s->n_names = p->n_names;
 	comm = attribution_put_clean(a, p->comm);
 	path = attribution_put_clean(a, p->executable_path ? p->executable_path : "");
-	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
-	    s->path == path && s->cgroup == cgroup && s->said_version == s->said.version)
+	if (is_row_of(s, a->window, cgroup) && s->comm == comm && s->path == path)
 		return s->row;
 	s->row = add_process(a, p->comm, p, cgroup, &s->said);
 	s->said_version = s->said.version;
@@ -149,6 +158,15 @@ bool attribution_wants(struct attribution *a, const struct record *r, struct hos
 	return filter_passes(a->filter, &subject);
 }
 
+/* Most threads have the name of their process, whose row is the window's by now. */
+static strid thread_name(struct attribution *a, const struct record *r, struct host_process *p)
+{
+	const struct process_state *s = p ? p->user : NULL;
+	const char *name = p ? host_thread_name(a->host, p, r->tid) : "";
+
+	return s && name == p->comm ? s->comm : attribution_put_clean(a, name);
+}
+
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p)
 {
@@ -158,7 +176,7 @@ uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 	const struct profile_thread thread = {
 		.process = process,
 		.tid = p ? r->tid : 0,
-		.name = attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""),
+		.name = thread_name(a, r, p),
 		.labels = a->labels,
 	};
 
