@@ -21,7 +21,8 @@
 #define MAX_TEXT_BYTES	 8192		       /* of a process */
 #define MAX_TOTAL_BYTES	 (UINT64_C(8) << 20)   /* of all */
 #define YOUNG_NS	 (500 * NSEC_PER_MSEC) /* too short a life to say much */
-#define FIRST_DELAY_NS	 (1 * NSEC_PER_SEC)
+#define SOON_NS		 (1 * NSEC_PER_SEC)    /* after new code, or without an answer */
+#define FIRST_DELAY_NS	 (4 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
 #define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
@@ -349,8 +350,8 @@ static bool is_young(const struct host_process *p)
 static void hurry(struct process_said *s, const struct host_process *p, uint64_t now_ns)
 {
 	if (s->looked && !s->published_ns && p->n_mappings > s->n_mappings &&
-	    s->n_hurried < MAX_HURRIED && s->next_ns > now_ns + FIRST_DELAY_NS) {
-		s->next_ns = now_ns + FIRST_DELAY_NS;
+	    s->n_hurried < MAX_HURRIED && s->next_ns > now_ns + SOON_NS) {
+		s->next_ns = now_ns + SOON_NS;
 		s->delay_ns = 0;
 		s->n_hurried++;
 	}
@@ -387,7 +388,7 @@ static void keep_size(struct process_said *s, struct sayings *of, const struct h
 	bool was_open = s->size.open;
 
 	if (s->published_ns ||
-	    (!was_open && (s->delay_ns <= 2 * FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
+	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
 		return;
 	process_size_keep(&s->size, of->outside, p->pid);
 	of->n_sizes += s->size.open && !was_open;
@@ -423,7 +424,7 @@ static void forget_program(struct process_said *s)
 static bool ask(struct process_said *s, struct sayings *of, const struct host_process *p,
 		bool in_pod, uint64_t now_ns)
 {
-	s->next_ns = now_ns + FIRST_DELAY_NS;
+	s->next_ns = now_ns + SOON_NS;
 	s->asked_ns = now_ns;
 	keep_size(s, of, p);
 	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
