@@ -320,7 +320,7 @@ static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
 {
 	const struct profile_frame *f = &p->frames.items[frame];
 	struct profile_line lines[SYMBOL_MAX_CHAIN];
-	struct symbol chain[SYMBOL_MAX_CHAIN] = {0};
+	struct symbol chain[SYMBOL_MAX_CHAIN];
 	size_t n_chain;
 
 	if (frame_lookup(n, p, f, chain, &n_chain) != 0) {
