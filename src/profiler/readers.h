@@ -2,11 +2,11 @@
 #pragma once
 /*
  * A second source of frames: the readers, one on each CPU, that read an interpreter's stack at the
- * moment of a sample. Here their frames find their samples, by CPU, thread and time, and their
- * places in the native stack.
+ * moment of a sample. This finds the sample of their frames, by CPU, thread and time, and the
+ * places of the frames in the native stack.
  *
- * A stack is believed only if the native one speaks for it: each native call of the interpreter's
- * evaluation function has on its stack, or in a register, the address of the frame that it
+ * A stack is believed only if the native stack proves it: each native call of the interpreter's
+ * evaluation function must have, on its stack or in a register, the address of the frame that it
  * executes.
  */
 #include <stdbool.h>
@@ -24,11 +24,13 @@ struct message;
 struct readers;
 
 struct readers_callbacks {
-	/* While a CPU has a reader (joined), each of its samples would wake who polls its ring. */
+	/* A CPU has a reader from now on (joined), or none: with one, each sample wakes the
+	 * processes that poll the ring. */
 	void (*joined)(void *ctx, int cpu, bool joined);
 	void *ctx;
 };
 
+/* loop: borrowed; callbacks: copied. 0 or -errno. */
 int readers_new(struct readers **ret, struct loop *loop, const struct readers_callbacks *callbacks);
 struct readers *readers_free(struct readers *r);
 /* A socket to the reader of a CPU, new after its restart. */
@@ -36,30 +38,31 @@ void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
 /* For attribution_set_source(); lives as long as r. */
 const struct frame_source *readers_source(const struct readers *r);
 
-/* How telling the path of a mapped file is: of a process's files the one of the largest number is
- * its interpreter; 0: it is none that they can read. */
+/* Ranks a mapped file by its path: the one with the highest rank is the process's interpreter. 0:
+ * it is no interpreter that the readers know. */
 int readers_rank(const char *path);
 /*
- * Tells the broker of a process whose interpreter's file has its first byte at image, and is on
- * that device. image 0: it has none, but contexts
- * of its threads. NULL: there are enough of them.
+ * Reports a process to the broker, whose interpreter's file has its first byte at image and is on
+ * that device. image 0: it has no interpreter, but its threads have contexts. NULL: there are too
+ * many.
  */
 struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
 					    uint32_t major, uint32_t minor);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
-/* Its threads have their contexts there; they are read, too. */
+/* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
-/* The same of the labels of its goroutines, where there are no contexts. */
+/* Lets the readers read the labels of its goroutines; for a program without contexts. */
 void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version);
-/* The context, or the labels, of the thread of a sample, as it was then: its bytes, 0: it had none,
- * or it was not read in time. To be asked before readers_ask(). */
+/* The context or labels of a sample's thread at that moment. Returns their size in bytes; 0: it had
+ * none, or they were not read in time. Call it before readers_ask(). */
 uint32_t readers_context(struct readers *r, const struct interpreter *i,
 			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
+/* As given to readers_add_interpreter(). */
 uint64_t interpreter_image(const struct interpreter *i);
-/* The broker says that it cannot be read. */
+/* The broker says that the readers cannot read the process. */
 void readers_refuse(struct readers *r, uint32_t pid);
 
-/* The frames of a sample in that process. */
+/* The frames of a sample in that process, as frame_source.ask. */
 enum frame_source_answer readers_ask(struct readers *r, const struct interpreter *i,
 				     const struct frame_source_sample *sample,
 				     struct runtime_frames *ret);

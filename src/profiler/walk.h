@@ -16,19 +16,19 @@
 
 struct attribution;
 
-/* How many frames there are. */
+/* Walks a sample. Returns the number of frames. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
-/* The same, for a stack that outlives the window: the user's frames are in a->kept, too
+/* Does the same for a stack that outlives the window: the user's frames are also in a->kept
  * (a->n_kept), as addresses and as numbers of known_frames. */
 uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r);
-/* So many are kept at most. */
+/* The most frames that are kept. */
 #define ATTRIBUTION_MAX_KEPT(a) ((a)->max_frames + FRAME_SOURCE_MAX_FRAMES)
 
-/* A user's frame of which only the address is known becomes a->frames[n]; n + 1. */
+/* Sets a->frames[n] to a user's frame of which only the address is known. Returns n + 1. */
 uint32_t attribution_add_address(struct attribution *a, uint32_t n, uint64_t address);
 
-/* Of a task of another pid namespace than ours? The kernel gives it the idle task's number, which
- * has no user side; nothing else is known of it. */
+/* Is the sample of a task outside of our pid namespace? The kernel gives such a task pid 0, the
+ * number of the idle task, which has no user registers; no more is known of it. */
 static inline bool attribution_is_out_of_sight(const struct record *r)
 {
 	return r->pid == 0 && r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE;
