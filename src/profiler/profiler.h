@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The profiler: drains the rings, walks the stacks, adds them up, closes windows. Nothing slow
- * happens here: what it must ask for has a deadline, what it hands over never blocks, and names are
- * somebody else's work.
+ * The profiler: drains the rings, walks the stacks, adds them up, closes windows. It does nothing
+ * slow: its requests to the broker have a deadline, sending a window never blocks, and the
+ * symbolizer finds the names.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,14 +36,16 @@ struct profiler {
 	uint64_t window_start_unix_ns;
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
-	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
+	uint64_t drained_ns;	   /* all records up to that time (perf clock) were read */
 	uint64_t read_late_ns;	   /* what is read beside the rings, CLOCK_MONOTONIC */
 	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
-	bool finished;		   /* the last window is closed: nothing is read any more */
+	bool finished;		   /* the last window is closed, and no record is read */
 	int drain_timer, stop_timer, flush_timer;
-	uint64_t flush_id;	  /* asked for; 0: none under way */
-	uint64_t paused_since_ns; /* 0: sampling goes on */
-	bool offset_known;	  /* of this window, or (of a file, or a clock of ours) for good */
+	uint64_t flush_id;	  /* the flush under way; 0: none */
+	uint64_t paused_since_ns; /* 0: not paused */
+	/* clock_offset_ns is set: for this window, or (a file, or a clock of our choice) for good.
+	 * */
+	bool offset_known;
 	/* A perf.data file instead of the rings */
 	char *input_path, *input_event;
 	int input_fd, kallsyms_fd, kernel_notes_fd;
@@ -52,13 +54,13 @@ struct profiler {
 };
 
 /*
- * Takes what has come into the rings, in the order of time. flush: also what is so young that older
- * records may still follow. Nothing before there are rings, or after the last window.
+ * Takes the records from the rings, in the order of time. flush: also those so young that older
+ * records may still follow. It does nothing before there are rings, or after the last window.
  */
 void profiler_drain(struct profiler *p, bool flush);
 
-/* Hands over what was taken since the window before, and begins the next. */
+/* Hands over the window, and begins the next. */
 void profiler_close_window(struct profiler *p);
 
-/* Sampling stops, or goes on; how long it stood is told in the windows. */
+/* Sampling stops or resumes; the windows say how long it was paused. */
 void profiler_pause(struct profiler *p, bool paused);

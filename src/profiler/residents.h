@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How much of the sampled processes is in memory, in captures of where memory grows, and for the
- * local store. The largest RESIDENTS_MAX are looked at: in captures each second, by the daemon each
- * ten seconds, and at the end of each window. What has changed becomes a profile_resident of the
- * window, and each of them has one at least. The numbers are the kernel's, from statm. With them
- * come the kills for want of memory.
+ * How much memory the sampled processes have, in captures of where memory grows, and for the local
+ * store. Looks at the largest RESIDENTS_MAX: a capture each second, the daemon every ten seconds,
+ * and both at the end of each window. Each change becomes a profile_resident of the window, in
+ * which each of these processes has at least one. The numbers are the kernel's, from statm. Kills
+ * for want of memory are looked for at the same time.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,10 +16,11 @@ struct attribution;
 struct host_process;
 struct residents;
 
-/* If an event counts bytes of pages, and somebody shows these; else *ret is NULL. 0 or -ENOMEM. */
+/* Only if an event counts bytes of pages and an output shows them; else *ret is NULL. a: borrowed.
+ * 0 or -ENOMEM. */
 int residents_new(struct residents **ret, struct attribution *a);
 struct residents *residents_free(struct residents *r);
-/* At a sample of p, at a->time_ns: it is one of them if it is large enough. */
+/* p was sampled at a->time_ns: follows it if it is large enough. */
 void residents_see(struct residents *r, struct host_process *p);
-/* Looks at all of them if it is time to, or (closes) at the end of a window. */
+/* Looks at all processes if it is time, or (closes) at the end of a window. */
 void residents_read(struct residents *r, uint64_t now_unix_ns, bool closes);

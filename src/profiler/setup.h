@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the broker tells the profiler at its start, and what it has to know of it. */
+/* The profiler's set-up, which the broker sends at its start, and the limits that the broker must
+ * know. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,15 +17,15 @@ struct setup_profiler {
 		struct sample_options options;
 		struct sample_features features;
 	} events[SAMPLE_MAX_EVENTS];
-	uint32_t n_events;    /* 0: of a file */
+	uint32_t n_events;    /* 0: a file is replayed */
 	bool of_tasks;	      /* events are of tasks, not of whole CPUs */
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
-	bool capture;	       /* windows are kept until the end */
-	bool keeps;	       /* the local store keeps them */
-	bool paused;	       /* no event counts now */
-	bool adapt_stack_size; /* the broker takes MESSAGE_STACK_SIZE */
+	bool capture;	       /* keep windows until the end */
+	bool keeps;	       /* the local store keeps the profiles */
+	bool paused;	       /* the events are paused */
+	bool adapt_stack_size; /* the profiler may send MESSAGE_STACK_SIZE */
 	bool interpreters;     /* and MESSAGE_INTERPRETER */
 };
 

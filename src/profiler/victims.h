@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which processes the kernel killed for want of memory, by its log, the only one that says so. The
- * log is read once at the start, to know where it ended, and when there are more kills.
+ * Which processes the kernel killed for want of memory: only its log says that. The log is read at
+ * the start, to find its end, and whenever there are more kills.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VICTIMS_MAX	 64 /* of one look; of more the last ones */
+#define VICTIMS_MAX	 64 /* at one look; the last ones if there are more */
 #define VICTIM_LINE_SIZE 160
 
 struct outside;
@@ -15,7 +15,7 @@ struct outside;
 /* Starts as zeros. */
 struct victims {
 	bool tried;
-	uint64_t n_owed;	     /* counted at the look before, but not in the log yet */
+	uint64_t n_owed;	     /* kills that were counted but are not in the log yet */
 	char last[VICTIM_LINE_SIZE]; /* the beginning of the last line that was read */
 };
 
@@ -24,11 +24,11 @@ struct victim {
 	char comm[17];
 };
 
-/* Remembers where the log ends. */
+/* Remembers the end of the log. */
 void victims_begin(struct victims *v, struct outside *o);
 /*
- * Those since the last look; n_kills: so many were killed since then. The number of them in ret; or
- * -errno: nobody may read the log.
+ * Finds the processes killed since the last look; n_kills: how many the kernel counted. Returns the
+ * number of them in ret; -errno: the log cannot be read.
  */
 int victims_read(struct victims *v, struct outside *o, uint64_t n_kills,
 		 struct victim ret[VICTIMS_MAX]);
