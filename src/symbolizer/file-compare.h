@@ -2,6 +2,6 @@
 #pragma once
 #include <stdbool.h>
 
-/* Whether both files have the same bytes, now. False also when they cannot be read. The offsets of
- * the descriptors stay where they are. */
+/* Do both files have the same bytes now? false also if one cannot be read. The descriptors are
+ * borrowed, and their offsets do not change. */
 bool file_bytes_equal(int a, int b);

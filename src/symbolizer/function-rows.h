@@ -22,19 +22,20 @@ struct function_key {
 struct function_rows {
 	ARRAY(struct function_key) keys;
 	struct hash_index index;
-	enum symbol_demangling demangling; /* how names that are new are shown; in full at first */
+	enum symbol_demangling demangling; /* of new names; in full at first */
 };
 
-/* *rows is all 0 before. */
+/* *rows must be all 0. */
 void function_rows_init(struct function_rows *rows);
 void function_rows_deinit(struct function_rows *rows);
-/* p was cleared: row numbers of before mean nothing any more. */
+/* The profile was cleared: forgets all rows. */
 void function_rows_clear(struct function_rows *rows);
 
-/* The row of a function of a module of p; PROFILE_NONE: it does not fit, or has no name. */
+/* The row of a function of a module of p, which is added if it is new; PROFILE_NONE: it does not
+ * fit, or has no name. */
 uint32_t function_rows_put(struct function_rows *rows, struct profile *p, uint32_t module,
 			   const struct symbol *s);
-/* Names that a recorded file brought, from those as linked. */
+/* Makes the names of a recorded file again from the linkage names. */
 void function_rows_demangle_again(const struct function_rows *rows, struct profile *p);
-/* Text of strangers into p's strings, made clean. */
+/* Adds an untrusted text to p's strings, without control characters. */
 strid function_rows_clean(struct profile *p, const char *text);
