@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which windows have come, and what is missing between them. Each begins where the one before it
- * ended: what lies between two was with a profiler that died, or in windows that it gave up. A
- * window that was settled before is known by its place.
+ * Which windows have come, and which samples are missing between them. Each window begins where the
+ * previous one ended; samples between two were in a profiler that died, or in windows that it
+ * dropped. A window that was settled before is recognised by its place.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,23 +12,26 @@
 
 struct arrivals {
 	struct sample_place expected;	       /* where the next window begins */
-	uint64_t n_dropped[STATUS_MAX_EVENTS]; /* as the profiler said last */
+	uint64_t n_dropped[STATUS_MAX_EVENTS]; /* in the profiler's last window */
 };
 
-/* Samples of an event that the kernel took and that come in no window. */
+/* Samples of an event that no window has. */
 struct arrivals_gap {
-	uint64_t samples, filtered, lost; /* all; of these not wanted; in the kernel besides */
-	uint64_t dropped, died;		  /* of those wanted: given up by a profiler; others */
+	uint64_t samples, filtered; /* that the kernel took; of these, excluded by the filter */
+	uint64_t lost;		    /* lost in the kernel, in addition */
+	/* Of the wanted ones: those in windows that a profiler dropped; those that died with it. */
+	uint64_t dropped, died;
 };
 
-/* A new profiler counts anew what it gives up. */
+/* A new profiler has started: its count of dropped samples begins at 0. */
 void arrivals_new_profiler(struct arrivals *a);
-/* A window has come: what is missing in front of it, for each of STATUS_MAX_EVENTS. false: it came
- * before, and is to be ignored. */
+/* A window has come: sets ret, one for each of STATUS_MAX_EVENTS, to what is missing before it.
+ * false: it came before; ignore it. */
 bool arrivals_window(struct arrivals *a, const struct message *window, struct arrivals_gap *ret);
-/* Before that place, of all events. */
+/* The number of samples before a place, of all events. */
 uint64_t arrivals_samples_at(const struct sample_place *p);
-/* How many samples are behind us, in windows or missing. */
+/* The number of samples so far, in windows or missing. */
 uint64_t arrivals_n_samples(const struct arrivals *a);
-/* No window comes any more, and the profilers had come that far. */
+/* The last window has come, and the profilers ended at that place: sets ret to what is missing
+ * since. */
 void arrivals_end(struct arrivals *a, const struct sample_place *end, struct arrivals_gap *ret);

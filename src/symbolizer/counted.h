@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the symbolizer counts: for the profile, by type, and for the status page. What came with a
- * window is counted there when the window is settled; otherwise the next symbolizer counts it.
+ * The symbolizer's counts: for the profile, by type, and for the status page. The status page gets
+ * the counts of a window when the window is settled; if it never is, the next symbolizer counts it.
  */
 #include <stdint.h>
 
@@ -17,13 +17,14 @@ struct counted {
 	uint64_t windows_named, payloads, payload_bytes;
 };
 
-/* What the profile has counted; of windows and payloads it does not know. */
+/* Reads the counts of a profile, which has none of windows and payloads. */
 void counted_read(struct counted *c, const struct profile *p);
-/* Adds what came to the profile since before was read. */
+/* Adds the growth of the profile's counts since before was read. */
 void counted_add_since(struct counted *c, const struct profile *p, const struct counted *before);
+/* Adds the counts to the status page. */
 void counted_publish(const struct counted *c, struct status_counts *to);
 
-/* To the profile: what is missing, for each of STATUS_MAX_EVENTS; the log is told. */
+/* Counts missing samples, one gap for each of STATUS_MAX_EVENTS, in the profile, and logs them. */
 void counted_missing(struct profile *p, const struct arrivals_gap *gaps);
-/* A window that cannot be read. */
+/* Counts the samples of a window that cannot be read. */
 void counted_unreadable(struct profile *p, const struct message *window);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of the symbolizer: its state, and what main.c asks of the files beside it. */
+/* Inside of the symbolizer: its state, and the functions of the files beside main.c. */
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/profile/profile.h"
@@ -16,7 +16,7 @@
 
 struct format;
 
-/* A window whose payloads are not all with the exporter, and what is counted with it. */
+/* A window whose payloads the exporter does not have all, and the counts that come with it. */
 struct unsettled {
 	uint64_t id;
 	struct sample_place end;
@@ -31,7 +31,7 @@ struct symbolizer {
 	struct namer *namer;
 	struct payloads *payloads;
 	struct arrivals arrivals;
-	struct sample_place last; /* how far the profilers had come, once they have left */
+	struct sample_place last; /* where the last profiler ended */
 	struct profile profile;
 	struct render_info info;
 	ARRAY(const char *) resource;
@@ -67,20 +67,20 @@ struct symbolizer {
  */
 void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *m,
 			    const struct arrivals_gap *gaps);
-/* The window of that id is dealt with: tells the profiler once its payloads have left, or at
- * once if there is no memory to wait. */
+/* The window of that id is done: tells the profiler once its payloads were sent, or at once if
+ * there is no memory to wait. */
 void symbolizer_settle(struct symbolizer *s, uint64_t id);
-/* Tells the profiler of windows whose payloads have left for the exporter. It keeps the others,
- * which would die with us. */
+/* Tells the profiler of windows whose payloads were sent to the exporter. The profiler keeps the
+ * others, which would die with this process. */
 void symbolizer_settle_sent(struct symbolizer *s);
-/* JIT compilers write their names down in large pieces, the last one when they end. At the end
- * of a capture, frames get the names that have come since. */
+/* At the end of a capture: names frames by what JIT compilers have written since, which is in large
+ * pieces, the last one when they end. */
 void symbolizer_name_rest(struct symbolizer *s);
-/* So many samples are lost, since the start of the broker: the next window counts the new ones. */
+/* n_samples were lost since the start of the broker: the next window counts the new ones. */
 void symbolizer_count_lost(struct symbolizer *s, uint64_t n_samples);
-/* What becomes of threads that waited for work, once the samples of their time are complete. */
+/* Folds threads that waited for work, once the samples of their time are complete (idle.h). */
 void symbolizer_fold_idle(struct symbolizer *s);
-/* Names and rows of earlier windows, but no counter. */
+/* Forgets names and rows of earlier windows, but no counter. */
 void symbolizer_forget(struct symbolizer *s);
 
 /* ---- results.c ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the broker tells the symbolizer at its start, and what it has to know of it. */
+/* The symbolizer's set-up, which the broker sends at its start, and the limits that the broker must
+ * know. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,49 +18,49 @@
 struct setup_symbolizer {
 	struct setup_common common;
 	uint64_t symbols_bytes; /* budget of cached symbol tables and lines */
-	uint64_t profile_bytes; /* the profile in memory: one window of the daemon, all of a capture
-				 */
-	uint64_t window_ns;	/* from one window to the next; 0: all frames get their names */
+	/* memory for the profile: a window of the daemon, or a whole capture */
+	uint64_t profile_bytes;
+	uint64_t window_ns;	   /* from one window to the next; 0: no limit for naming */
 	struct sample_place place; /* where the next window begins */
-	/* Samples, as MESSAGE_LOST says; of these, counted by those before. */
+	/* Lost samples, as in MESSAGE_LOST; of these, counted by earlier symbolizers. */
 	uint64_t lost, lost_counted;
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
-	bool keeps;   /* the local store gets what processes have in memory, too */
+	bool keeps;   /* the local store also gets how much memory processes have */
 	bool live;    /* top: a table per window for the screen */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
-	bool show_idle;	     /* off-CPU time of threads that wait for work, too */
-	bool hide_native;    /* interpreters' own frames, where theirs are */
-	bool sparing;	     /* names of what is seen often alone: naming gets little time */
-	bool demangle_again; /* names of recorded files, too */
+	bool show_idle;	     /* also off-CPU time of threads that wait for work */
+	bool hide_native;    /* hide native frames of interpreters beside the interpreter's */
+	bool sparing;	     /* give naming little time: only frequent functions get names */
+	bool demangle_again; /* also names of recorded files */
 	enum symbol_demangling demangle;
 	uint32_t view; /* enum view_mode */
-	bool of_store; /* its input is the local store: of CPU time, if nothing else is asked for */
+	bool of_store; /* the input is the local store: CPU time, unless an event is given */
 	struct render_report_options report;
-	bool errors_too; /* what is wrong goes where the table goes, behind "error: " */
-	bool has_which;	 /* of the samples one, of the rows the one at an address */
+	bool errors_too; /* print errors with the table, after "error: " */
+	bool has_which;	 /* only the sample of that number, or the row at that address */
 	uint64_t which;
 };
 
-/* What is made of recorded files, at STOP. */
+/* What to show of recorded files, at STOP. */
 enum view_mode {
 	VIEW_NONE, /* there are none */
 	VIEW_CONVERT,
 	VIEW_REPORT,
-	VIEW_DIFF,	   /* of the first and the second */
+	VIEW_DIFF,	   /* from the first to the second */
 	VIEW_DEBUG_SAMPLE, /* how recorded samples are walked */
 	VIEW_DEBUG_UNWIND, /* the rows of a binary */
-	/* Where a probe of user code goes in it: a function, a marker (TEXT_SYMBOL), or without a
-	 * name all markers. */
+	/* The places of a probe of user code in a binary: of a function, or of a marker
+	 * (TEXT_SYMBOL); without a name of all markers. */
 	VIEW_DEBUG_FUNCTION,
 	VIEW_DEBUG_MARKER,
-	/* What is known of a process's runtime: of its memory, with its file at address `which`,
-	 * and, as a second input, the registers of stopped threads (STOPPED_BYTES each). */
+	/* The runtime of a process: the inputs are its memory, with the runtime's file at address
+	 * `which`, and the registers of its stopped threads (STOPPED_BYTES each). */
 	VIEW_DEBUG_RUNTIME,
 };
-/* u32 tid, u32 its number in the process's pid namespace, u32 n, and behind 16 bytes n of them as
- * PTRACE_GETREGSET gives them. */
+/* u32 tid, u32 the tid in the process's pid namespace, u32 n; from byte STOPPED_HEAD on n bytes of
+ * registers as PTRACE_GETREGSET gives them. */
 #define STOPPED_BYTES 1024
 #define STOPPED_HEAD  16
 
