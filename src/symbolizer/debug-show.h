@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of perfwalk debug: what the child does. */
+/* What the child of perfwalk debug prints. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,17 +15,17 @@ struct debug_request {
 	const char *path;
 	int fd;		       /* of path */
 	const uint64_t *which; /* only that sample, or the row at that address; NULL: all */
-	const char *what;      /* of which the places are wanted; NULL: none */
-	bool errors_too;       /* what is wrong with what is printed, too, and not logged */
+	const char *what;      /* the function or marker whose places are wanted; NULL: none */
+	bool errors_too;       /* print errors in the file instead of logging them */
 	struct ask *ask;       /* for separate debug files */
 };
 
-/* Prints samples, rows or places of an open file. 0 or -errno, logged with path and cause. The
- * request is the caller's. */
+/* Prints samples, rows or places of an open file. The request stays the caller's. 0 or -errno,
+ * logged with path and cause. */
 int debug_show(struct role *role, const struct debug_request *request, FILE *out);
 
 /*
- * VIEW_DEBUG_RUNTIME: memory and threads as in setup.h, both the caller's; threads -1: there are
- * none. name: of the process.
+ * Prints VIEW_DEBUG_RUNTIME. memory and threads as in setup.h; they stay the caller's; threads -1:
+ * there are none. name: of the process. 0 or -errno, logged.
  */
 int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out);

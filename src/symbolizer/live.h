@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the symbolizer tells a live view of a window: a row a function and process, a node a
- * function where it was called from. */
+/* The tables of a window for the live view: a row for each function and process, and a node for
+ * each function by its callers. */
 #include "src/profile/profile.h"
 #include "src/screen/model.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Recorded files in the symbolizer: read at the end, then rendered as a capture is. */
+/* Recorded files in the symbolizer: they are read at the end, and rendered like a capture. */
 #include "src/import/import.h"
 #include "src/profile/profile.h"
 #include "src/symbolizer/setup.h"
@@ -23,9 +23,9 @@ struct viewer {
 };
 
 void viewer_deinit(struct viewer *v);
-/* Texts of the set-up that are the viewer's: 0; 1: not one of them; -errno. Takes fd. */
+/* Takes a text of the set-up, and fd, if it is the viewer's. 0; 1: it is not; -errno. */
 int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd);
-/* All inputs into p (of a diff the first into v->before). 0 or -errno, logged with cause. */
+/* Reads all inputs into p (the first of a diff into v->before). 0 or -errno, logged with cause. */
 int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p);
-/* The facts of the files, as far as they tell. Borrowed from v. */
+/* Fills info with the facts in the files. They are borrowed from v. */
 void viewer_info(struct viewer *v, const struct profile *p, struct render_info *info);
