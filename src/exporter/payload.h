@@ -11,33 +11,33 @@
 
 struct payload {
 	uint64_t id, n_samples;
-	uint64_t made_ns;	/* by the monotonic clock */
+	uint64_t made_ns;	/* CLOCK_MONOTONIC */
 	uint64_t time_unix_ns;	/* when it came */
-	unsigned int refs;	/* who needs the bytes */
+	unsigned int refs;	/* references to the bytes */
 	unsigned int unsettled; /* destinations that have neither sent, dropped nor spooled it */
 	uint64_t n_bytes;	/* before compression */
 	struct {
-		uint8_t *bytes; /* NULL when no destination wants it */
+		uint8_t *bytes; /* NULL: no destination uses this encoding */
 		size_t n;
 	} bodies[N_ENCODINGS];
-	struct payload *whole; /* that this is half of, a reference; it is not settled before */
-	bool told;	       /* of something on disk: settled for who gave it to us */
-	struct payload *next;  /* of the settled ones */
+	struct payload *whole; /* if this is a half: a reference to the whole, which it settles */
+	bool told;	       /* it was on disk, and its sender knows that it is settled */
+	struct payload *next;  /* in the list of settled payloads */
 };
 
 /*
- * Reads the payload from fd, from its start, in the encodings that are wanted, a bit each; fd stays
- * the caller's. One reference. 0; -EFBIG beyond PAYLOAD_MAX_BYTES; -ENODATA when empty; -EIO when
- * shorter than it said; or another -errno.
+ * Reads the payload from the start of fd, which stays the caller's, in the wanted encodings, a bit
+ * each. *ret has one reference. 0; -EFBIG: more than PAYLOAD_MAX_BYTES; -ENODATA: it is empty;
+ * -EIO: it is shorter than its size; another -errno.
  */
 int payload_new(struct payload **ret, int fd, unsigned int encodings);
-/* Of n bytes in memory, in one encoding. The same. */
+/* Makes a payload of n bytes in memory, in one encoding. The same outcomes. */
 int payload_pack(struct payload **ret, const uint8_t *bytes, size_t n, enum encoding encoding);
 void payload_free(struct payload *p);
-/* The bytes are not needed any more by one of those who referred to p. NULL: nothing. */
+/* Drops a reference to the bytes. NULL: does nothing. */
 void payload_release(struct payload *p);
-/* One of the destinations has sent, dropped or spooled p. What is settled for all by that, p or the
- * payload that it is half of, is put first in *settled, with a reference. */
+/* A destination has sent, dropped or spooled p. If all destinations have, p, or the payload that it
+ * is half of, becomes the first of *settled, with a reference. */
 void payload_settle(struct payload *p, struct payload **settled);
 
 static inline const uint8_t *payload_body(const struct payload *p, enum encoding encoding,

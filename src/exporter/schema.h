@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What names the version of the profiles schema on the wire. The path and the header value change
- * together with the encoder in proto/; both go, for plain v1, when the signal is stable. A server
- * that knows another version refuses with 400, and the payload must not be sent again under
- * another number.
+ * The version of the profiles schema on the wire. The path and the header value change together
+ * with the encoder in proto/; plain v1 replaces both when the signal is stable. A server that knows
+ * another version answers 400, and the payload must not be sent again with another number.
  */
 #define SCHEMA_PATH "v1development/profiles"
 #define SCHEMA_METHOD                                                                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the broker tells the exporter at its start, and what it has to know of it. */
+/* The exporter's set-up, which the broker sends at its start, and the limits that the broker must
+ * know. */
 #include <stdbool.h>
 #include <stdint.h>
 
