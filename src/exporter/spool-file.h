@@ -22,21 +22,21 @@ struct spool_header {
 
 /* NAME = 20 digits and a suffix. Returns name. */
 const char *spool_file_name(char name[SPOOL_NAME_MAX], uint64_t seq, const char *suffix);
-/* The number in a name with that suffix. */
+/* Reads the number in a name with that suffix. false: not such a name. */
 bool spool_file_parse_name(const char *name, const char *suffix, uint64_t *ret_seq);
 
-/* Of the file for a header. */
+/* The size of the file with that header, in bytes. */
 uint64_t spool_file_bytes(const struct spool_header *h);
 
-/* The sum of a body, as the header holds it. */
+/* The checksum of a body, as in the header. */
 uint32_t spool_file_crc(const uint8_t *body, size_t n);
 
-/* Writes the whole file; once the directory is flushed, it survives the machine. -errno: there is
- * none. */
+/* Writes the whole file. Once the directory is flushed, the file survives a crash of the machine.
+ * 0; -errno: there is no file. */
 int spool_file_write(int dir_fd, uint64_t seq, const struct spool_header *h, const uint8_t *body);
 
 /*
- * Reads and checks the header, and with ret_body the body (the caller's to free) and its sum. 0;
- * -EBADMSG: this is no file of ours, or a damaged one; -ENOENT; another -errno.
+ * Reads and checks the header, and with ret_body the body (which the caller frees) and its
+ * checksum. 0; -EBADMSG: it is not a file of the spool, or damaged; -ENOENT; another -errno.
  */
 int spool_file_read(int dir_fd, uint64_t seq, struct spool_header *h, uint8_t **ret_body);

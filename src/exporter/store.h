@@ -15,22 +15,21 @@
 struct store;
 
 struct store_limits {
-	uint64_t max_bytes;  /* of all files; the oldest go beyond */
-	uint64_t max_age_ns; /* 0: any */
+	uint64_t max_bytes;  /* of all files; beyond it the oldest are removed */
+	uint64_t max_age_ns; /* 0: no limit */
 };
 
-/* Takes over dir_fd, a directory that is ours alone; path: its name in the log. Half-written
- * files that are still there are deleted. 0 or -errno. */
+/* Takes dir_fd, a directory that is ours alone; path: its name in the log. Deletes half-written
+ * files. 0 or -errno. */
 int store_open(struct store **ret, int dir_fd, const char *path, const struct store_limits *limits);
 struct store *store_free(struct store *s);
 DEFINE_CLEANUP(struct store *, store_free)
 
 /*
- * Keeps the payload in fd, and the bytes in more_fd, if that is one, as its end (read from their
- * starts; they stay the caller's). One that is there already,
- * because it was handed over again, is not kept twice. When this returns 0 it is safe on disk and
- * the limits hold. -errno: it is not kept; this is logged once, and again with the number of
- * lost samples when a write succeeds.
+ * Keeps the payload in fd, and after it the bytes of more_fd (-1: none). Reads both from their
+ * starts; they stay the caller's. A payload that is handed over again is not kept twice. 0: it is
+ * safe on disk, and the limits hold; -errno: it is not kept, which is logged once, and again with
+ * the number of lost samples when a write succeeds.
  */
 int store_put(struct store *s, int fd, int more_fd, uint64_t n_samples);
 
