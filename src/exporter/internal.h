@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The exporter's parts, for src/exporter/ only: exporter.c turns, destination.c decides, backlog.c
- * keeps on disk what waits for long. */
+/* The exporter's parts, for src/exporter/ only: exporter.c runs the loop, destination.c decides
+ * what to send, backlog.c keeps on disk what waits for long. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +14,9 @@
 #include "src/http/curl.h"
 #include "util/log.h"
 
-#define RESPONSE_MAX_BYTES (4u << 20) /* after decompression; the limit OTLP has clients keep */
-/* What is looked at; the rest is counted and let go, for each destination may be told that much. */
+#define RESPONSE_MAX_BYTES (4u << 20) /* after decompression; the limit of the OTLP specification */
+/* How much of an answer is kept; the rest is counted and dropped, because each destination may send
+ * that much. */
 #define RESPONSE_KEPT_BYTES (256u << 10)
 #define RESPONSE_HEADER_MAX_BYTES                                                                  \
 	(64u << 10) /* all header lines, 1xx replies and trailers included */
@@ -30,11 +31,11 @@ struct entry {
 	uint64_t seq;		 /* the order in which payloads came */
 	uint64_t n_samples;
 	uint64_t queued_ns;
-	uint64_t bytes;	    /* what it counts for in the queue's limit; 0: not in memory */
-	bool never_on_disk; /* the spool has no room for one of its size */
+	uint64_t bytes;	    /* its part of the queue's limit; 0: not in memory */
+	bool never_on_disk; /* it is too large for the spool */
 };
 
-/* What came back for the request that is under way. */
+/* The answer to the request under way. */
 struct response {
 	uint8_t *body; /* its first RESPONSE_KEPT_BYTES */
 	size_t n_body, size_body;
@@ -51,32 +52,32 @@ struct destination {
 	char *name;
 	char *origin; /* scheme://host:port, for the log: paths and queries may hold secrets */
 	bool grpc, json;
-	bool proxied; /* by its configuration; the environment may say so, too */
+	bool proxied; /* by its configuration; the environment may name a proxy, too */
 	enum encoding encoding;
 	enum otlp_dialect dialect;
 	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
 	CURL *easy;
 	struct curl_slist *connect_to; /* NULL: where the URL says */
-	uint8_t *made; /* the body of the request under way where it is not the one in the queue */
+	uint8_t *made; /* the body of the request under way, if it differs from the queued one */
 	struct curl_slist *headers[N_ENCODINGS]; /* for each kind of body */
 	char curl_error[CURL_ERROR_SIZE];
 
-	TAILQ_HEAD(entry_queue, entry) queue; /* not on disk; oldest first, as in the other */
+	TAILQ_HEAD(entry_queue, entry) queue; /* not on disk; oldest first, as in backlog */
 	struct entry_queue backlog;	      /* on disk */
-	struct entry *flying;		      /* of either */
+	struct entry *flying;		      /* the entry being sent, of either */
 	struct response response;
-	uint64_t next_attempt_ns; /* not before; 0: at once */
+	uint64_t next_attempt_ns; /* the earliest time of the next attempt; 0: at once */
 	unsigned int failures;	  /* in a row */
-	unsigned int n_unsplit; /* single samples that it found too large since it took anything */
-	bool probe_newest;	/* the last attempt failed: which payload comes next, in choose() */
-	uint64_t backlog_next_ns; /* not before: the next one from disk */
-	bool spooling;		  /* it fails for so long that what comes goes to disk at once */
-	uint64_t back_ns;	  /* when that was last over: what is older goes to disk, too */
-	bool backlog_told;	  /* the log knows that there is something on disk */
-	uint64_t n_from_backlog;  /* sent since then */
+	unsigned int n_unsplit;	  /* single stacks refused as too large since its last acceptance */
+	bool probe_newest;	  /* after a failure: choose() takes the newest next */
+	uint64_t backlog_next_ns; /* the earliest time for the next one from disk */
+	bool spooling;		  /* it has failed for so long that payloads go to disk at once */
+	uint64_t back_ns;	  /* when that ended: older payloads go to disk, too */
+	bool backlog_told;	  /* the log says that payloads are on disk */
+	uint64_t n_from_backlog;  /* sent from disk since then */
 
 	bool down;
-	uint64_t down_since_ns, up_since_ns; /* up 0: never was */
+	uint64_t down_since_ns, up_since_ns; /* up 0: it never answered */
 	struct log_ratelimit refused, split, partial, foreign, full, expired, spool_full;
 	struct export_stats stats;
 };
@@ -85,33 +86,33 @@ struct exporter {
 	struct curl_api curl;
 	CURLM *multi;
 	int epoll_fd, timer_fd;
-	uint64_t curl_deadline_ns; /* when curl wants to be called; UINT64_MAX: not */
-	uint64_t hurry_ns;	   /* the end of what exporter_hurry() allows; 0: no hurry */
-	uint64_t hurry_spool_ns;   /* from then on what is left goes to disk */
+	uint64_t curl_deadline_ns; /* when curl must be called; UINT64_MAX: never */
+	uint64_t hurry_ns;	   /* the end of the time of exporter_hurry(); 0: no hurry */
+	uint64_t hurry_spool_ns;   /* when the remaining payloads go to disk */
 	struct spool *spool;	   /* NULL: none */
 	struct log_ratelimit orphans;
 	struct destination *destinations;
 	size_t n_destinations;
-	struct payload *settled; /* done() is still to be called */
+	struct payload *settled; /* done() must still be called for these */
 	export_done_fn done;
 	void *ctx;
 };
 
-/* What an attempt came to. */
+/* The result of an attempt. */
 enum verdict {
 	VERDICT_SENT,
 	VERDICT_RETRY,	   /* 429, 502, 503, 504, or no answer at all */
-	VERDICT_TOO_LARGE, /* it may take a smaller one: 413, and what gRPC servers say instead */
+	VERDICT_TOO_LARGE, /* it may accept a smaller one: 413, or its equivalent in gRPC */
 	VERDICT_DROP,	   /* any other answer */
 };
 
 struct outcome {
 	enum verdict verdict;
-	CURLcode code;	   /* CURLE_OK when there was an answer */
-	long status;	   /* HTTP; 0 without an answer */
+	CURLcode code;	   /* CURLE_OK: there was an answer */
+	long status;	   /* HTTP; 0: no answer */
 	long os_errno;	   /* of a failed connection */
-	long proxy_status; /* of a proxy that was asked for a tunnel; 0: none, or no answer */
-	bool unseen;	   /* no byte of the request has left */
+	long proxy_status; /* a proxy's answer to CONNECT; 0: none */
+	bool unseen;	   /* no byte of the request was sent */
 };
 
 /* --- destination.c */
@@ -129,34 +130,34 @@ void destination_kick(struct destination *d, uint64_t now);
 void destination_finish(struct destination *d, CURLcode code, uint64_t now);
 /* Drops all that is queued in memory, and ends what is under way. */
 void destination_abandon(struct destination *d);
-/* Nothing is left to be done; in a hurry: but what is safe on disk. */
+/* Is all its work done? In a hurry: except what is safe on disk. */
 bool destination_idle(const struct destination *d);
-/* When destination_kick() has something to do; UINT64_MAX: not before something changes. */
+/* When to call destination_kick() next; UINT64_MAX: not before something changes. */
 uint64_t destination_deadline(const struct destination *d);
 
 /* --- entry.c */
-/* What x is sent as, borrowed. */
+/* The body that x is sent as, borrowed. */
 const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
 			  enum encoding *ret_encoding);
-/* Takes x out and frees it; a file of it stays where it is. */
+/* Takes x out of its queue and frees it; its file stays. */
 void entry_remove(struct destination *d, struct entry *x);
-/* The attempt with x, which is on disk, is over: what is in memory of it is not needed. */
+/* The attempt with x, which is on disk, is over: frees its part in memory. */
 void entry_land(struct destination *d, struct entry *x);
 
 /* --- backlog.c */
 /* Takes over a file that an earlier exporter left. 0 or -ENOMEM. */
 int backlog_adopt(struct destination *d, struct spool_file *f);
-/* p is on disk already: the exporter before us had no time to say so. */
+/* Is p on disk, because an earlier exporter wrote it and could not report it? */
 bool backlog_has(const struct destination *d, const struct payload *p);
-/* Moves x from memory to disk; false when it cannot. */
+/* Moves x from memory to disk. false: it cannot. */
 bool backlog_put(struct destination *d, struct entry *x);
-/* Both on disk: x is next after the other, whatever its number says to the next exporter. */
+/* Puts x right after another entry on disk; the next exporter goes by their numbers. */
 void backlog_move(struct destination *d, struct entry *x, struct entry *after);
-/* Moves what is due. */
+/* Moves the entries to disk that have waited long enough. */
 void backlog_put_due(struct destination *d, uint64_t now);
-/* When backlog_put_due() has something to do; UINT64_MAX: not before something changes. */
+/* When to call backlog_put_due() next; UINT64_MAX: not before something changes. */
 uint64_t backlog_due_ns(const struct destination *d);
-/* Reads x for an attempt. 0; -EBADMSG: x is no more; another -errno. */
+/* Reads x for an attempt. 0; -EBADMSG: x was dropped and freed; another -errno. */
 int backlog_load(struct destination *d, struct entry *x);
 /* x was sent or refused: removes it, from disk too. */
 void backlog_settle(struct destination *d, struct entry *x, uint64_t now);
@@ -164,18 +165,19 @@ void backlog_settle(struct destination *d, struct entry *x, uint64_t now);
 void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why);
 
 /* --- body.c */
-/* What is sent. */
+/* The body of a request. */
 struct body {
 	const uint8_t *bytes; /* borrowed from x, or d->made */
 	size_t n;
-	size_t n_raw; /* before compression; 0: not known */
+	size_t n_raw; /* before compression; 0: unknown */
 	enum encoding encoding;
 };
-/* Of x, whose bytes are in memory. 0; -EBADMSG: they are no payload; another -errno. */
+/* Makes the body for x, whose bytes are in memory. 0; -EBADMSG: they are no payload; another
+ * -errno. */
 int body_make(struct destination *d, const struct entry *x, struct body *ret);
 
 /* --- split.c */
-/* The halves of x, each with a reference. 0; -errno: it cannot be cut. */
+/* Makes the halves of x, each with a reference. 0; -errno: it cannot be split. */
 int split_make(const struct destination *d, const struct entry *x, uint64_t now,
 	       struct payload *ret[2]);
 
@@ -185,12 +187,12 @@ int request_init(struct destination *d, const struct export_destination *config,
 void request_deinit(struct destination *d);
 int request_start(struct destination *d, const struct body *body);
 void request_cancel(struct destination *d);
-/* Takes the request, which curl says has ended with code, down; the response stays. */
+/* Cleans up the request that ended with curl's code; the response stays. */
 struct outcome request_end(struct destination *d, CURLcode code);
 void response_reset(struct response *r);
 
 /* --- route.c */
-/* On d->easy: the proxy, and the server's name. *url, which is the caller's, may be exchanged. 0;
+/* Sets the proxy and the server's name on d->easy. May replace *url, which is the caller's. 0;
  * -EINVAL with error; -ENOMEM. */
 int route_init(struct destination *d, const struct export_destination *config, char **url,
 	       char *error, size_t n_error);
@@ -199,24 +201,24 @@ int route_init(struct destination *d, const struct export_destination *config, c
 enum verdict retry_verdict(CURLcode code, long status, bool too_large);
 /* Nanoseconds to the next attempt after the given number of failures in a row (from 1). */
 uint64_t retry_delay_ns(unsigned int failures);
-/* 0 .. bound - 1, by chance. */
+/* A random number, 0 .. bound - 1. */
 uint64_t retry_random_below(uint64_t bound);
-/* A delay that a server has asked for, bounded, and up to a tenth more at random: the server
- * named the same moment to everyone. */
+/* The delay that a server asked for, bounded, plus up to a tenth at random, because the server may
+ * have named the same moment to all clients. */
 uint64_t retry_spread(uint64_t ns);
-/* The value of a Retry-After header as a delay, bounded. False when it is none. */
+/* The value of a Retry-After header as a delay, bounded. false: it is none. */
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,
 		       uint64_t *ret_ns);
 
-/* --- report.c: each tells the log what has happened, and counts nothing */
+/* --- report.c: each function logs an event, and counts nothing */
 void report_unreachable(const struct destination *d, const struct outcome *o);
 void report_back(const struct destination *d, uint64_t now);
 void report_refused(struct destination *d, const struct outcome *o);
-/* A part that cannot be cut is larger than max_request_size. */
+/* A single stack, which cannot be split, is larger than max_request_size. */
 void report_beyond(struct destination *d);
 void report_split(struct destination *d, const struct outcome *o);
 void report_sent(struct destination *d, int64_t n_rejected, const char *message);
-/* A page, say: what took the payload may be no OTLP server. */
+/* The answer was no OTLP response, such as a web page: this may be no OTLP server. */
 void report_foreign(struct destination *d);
 void report_queue_full(struct destination *d);
 void report_expired(struct destination *d, uint64_t n_payloads);
