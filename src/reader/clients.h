@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The processes whose interpreters are read. Their memory comes as descriptors from the broker;
- * whatever is in it is a stranger's, and reading it may never end: the broker watches that.
+ * The processes whose interpreters are read. The broker sends descriptors of their memory. What is
+ * in it is untrusted, and reading it may never end: the broker watches that.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,33 +22,36 @@ struct clients_callbacks {
 	void *ctx;
 };
 
+/* callbacks: copied. 0 or -ENOMEM. */
 int clients_new(struct clients **ret, const struct clients_callbacks *callbacks);
 struct clients *clients_free(struct clients *c);
 
-/* MESSAGE_CLIENT, in the place of one with the same pid; owned: its memory and maps. 0; -ENOSPC. */
+/* Adds the process of a MESSAGE_CLIENT, or replaces one with the same pid. Takes both descriptors.
+ * 0; -ENOSPC: there are too many. */
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps);
 void clients_remove(struct clients *c, uint32_t pid);
-/* NULL: it is none. */
+/* Borrowed. NULL: it is no client. */
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
-/* A thread's number in its own pid namespace; 0: there is none. */
+/* The broker's answer: a thread's number in its own pid namespace; 0: there is no such thread. */
 void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list);
-/* A new teller knows nothing: everything is sent again. */
+/* There is a new teller: everything is sent again. */
 void clients_forget_told(struct clients *c);
 
-/* A sample: a thread, its registers in any order, and the copy of its native stack from
- * `start` on; n_stack 0: none. */
+/* A sample: a thread, its registers in any order, and the copy of its native stack from address
+ * start on; n_stack 0: none. */
 struct client_sample {
 	uint32_t tid, cpu, n_registers;
 	const uint64_t *registers;
 	uint64_t start, n_stack;
 	const uint8_t *stack;
-	uint64_t goroutine; /* what is in Go's register; it may be anything */
+	uint64_t goroutine; /* the value of Go's register for it, in any program */
 };
 
-/* Reads the context of the thread or of its goroutine now; fills ret and its type, but for its key.
- * n 0: there is none. */
+/* Reads the context of the thread, or the labels of its goroutine, now; fills ret except its time,
+ * pid and tid. n 0: there is none. */
 void client_read_context(struct reader_client *client, const struct client_sample *sample,
 			 struct frame_record_context *ret);
-/* Reads the thread's stack of frames now; fills ret but for its key, and sends its texts. */
+/* Reads the thread's stack of frames now; fills ret except its time, pid and tid, and sends its
+ * texts. */
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret);

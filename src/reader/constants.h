@@ -15,7 +15,7 @@ struct constants {
 	} items[CONSTANTS];
 };
 
-/* The n bytes there, as they were put; NULL: they were not. */
+/* The n bytes at an address, borrowed until the next put; NULL: unknown. */
 const uint8_t *constants_find(const struct constants *c, uint64_t address, size_t n);
-/* Those that are too many are left out. */
+/* Copies n bytes; does nothing if there are too many. */
 void constants_put(struct constants *c, uint64_t address, const void *bytes, size_t n);

@@ -6,20 +6,20 @@
 
 struct contexts;
 
-/* Of a process whose threads have that variable. NULL: no memory. */
+/* For a process whose threads have that variable (copied). NULL: no memory. */
 struct contexts *contexts_new(const struct thread_variable *variable);
 struct contexts *contexts_free(struct contexts *c);
 
 struct context_sample {
 	uint32_t number; /* of the thread, in its own pid namespace */
-	uint32_t cpu;	 /* that it was sampled on: the caller keeps it from everybody else */
+	uint32_t cpu;	 /* where it was sampled; the caller keeps other threads off this CPU */
 	uint64_t robust_list;
-	uint64_t now_ns;
+	uint64_t now_ns; /* CLOCK_MONOTONIC */
 };
 /*
- * The context of the thread, which is taken to stand still: its bytes (thread-context.h). 0: it has
- * none, or it did not stand still. sampled: the memory, parts of it as they were at the sample;
- * now: all of it as it is.
+ * Reads the context of a thread, which should stand still. Returns the number of bytes in ret
+ * (thread-context.h); 0: it has none, or it did not stand still. sampled: the memory, with parts as
+ * they were at the sample; now: the memory as it is.
  */
 uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The numbers that threads have in their own pid namespace, which interpreters know them by. The
- * broker is asked for each once, and again at times: a number is used for another thread one day.
+ * The numbers of threads in their own pid namespace, which interpreters use. The reader asks the
+ * broker for each once, and again from time to time, because another thread may get the number.
  */
 #include <stdint.h>
 
@@ -19,8 +19,9 @@ struct own_tids {
 	void *ctx;
 };
 
-/* 0: not known yet. ret_robust_list: where its list of robust locks is; NULL: not wanted. */
+/* The number of a thread; 0: unknown yet. ret_robust_list: set to the address of its list of robust
+ * locks; NULL: not wanted. */
 uint32_t own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns,
 		       uint64_t *ret_robust_list);
-/* The answer; own 0: there is no such thread. */
+/* The broker's answer; own 0: there is no such thread. */
 void own_tids_put(struct own_tids *o, uint32_t tid, uint32_t own, uint64_t robust_list);

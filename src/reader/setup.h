@@ -14,14 +14,14 @@
 
 struct setup_reader {
 	struct setup_common common;
-	/* Those whose samples wake it, each by a MESSAGE_CPU_ADD with its index here: CPU time, and
-	 * threads that block. */
+	/* The events whose samples wake it: CPU time, and threads that block. Each comes in a
+	 * MESSAGE_CPU_ADD with its index here. */
 	uint32_t n_events;
 	struct reader_event {
 		struct sample_options options;
 		struct sample_features features;
 	} events[READER_MAX_EVENTS];
-	bool realtime; /* it preempts what was sampled */
+	bool realtime; /* it has a real-time priority, so it preempts the sampled thread */
 };
 
 _Static_assert(sizeof(struct setup_reader) <= PROTOCOL_BLOB_MAX, "fits a message");
