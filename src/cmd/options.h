@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Command lines from one table: parsing by getopt_long, --help, and what the man page is checked
- * by. */
+/* Command lines from one table: parsing by getopt_long(3), --help, completion, and the check of the
+ * manual pages. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@ struct option_spec {
 	const char *name;     /* long name */
 	const char *argument; /* placeholder, NULL: takes none */
 	const char *help;
-	int id; /* 0 on: given to the callback; or one of those below, which need none */
+	int id; /* 0 and above: for the callback; or one of those below, which need no callback */
 };
 
 /*
- * Ids of options that are only noted down, in the struct of that type that options_parse() has as
- * ctx: an option without an argument sets a bool, one with an argument a text, which is argv's.
+ * Ids of options that only set a field of the ctx of options_parse(), a struct of that type: a bool
+ * for an option without an argument, else a text, which is argv's.
  */
 #define OPTION_FLAG(type, field) OPTION_PLACE(type, field, bool)
 #define OPTION_TEXT(type, field) OPTION_PLACE(type, field, const char *)
@@ -31,37 +31,38 @@ struct command {
 	const struct option_spec *options;
 	size_t n_options;
 	const char *epilog;	  /* after the options in --help; NULL */
-	const char *const *words; /* one of which comes behind the options; NULL: none */
+	const char *const *words; /* the arguments to choose from; NULL: none */
 	size_t n_words;
-	/* The i-th of the words that the value of an option may be; NULL: there are no more. NULL:
-	 * none of its options has such words. */
+	/* The i-th word that an option can have as its value; NULL: there are no more. The function
+	 * may be NULL: no option has such words. */
 	const char *(*value)(int id, unsigned int i);
 };
 
 /*
- * Calls fn for each option that has no place in ctx; it returns 0, or -errno after telling the user
- * what is wrong. NULL: all have one. Options end at "--" or the first argument. 0 and *ret_first:
- * index of what is left; 1: --help was given and answered; -EINVAL: told.
+ * Calls fn for each option without a field in ctx (fn NULL: there are none); it returns 0, or
+ * -errno after it has printed an error. Options end at "--" or the first argument. 0: *ret_first is
+ * the index of the first argument; 1: --help was given, and printed; -EINVAL: an error was printed.
  */
 int options_parse(const struct command *c, int argc, char **argv,
 		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first);
 /*
- * What stands behind the options is one of the command's words, which are of a kind ("shell"): its
- * index. -EINVAL: the user was told that it is missing (word NULL), or is none of them.
+ * Chooses one of the command's words. kind: what they are, such as "shell". Returns its index.
+ * -EINVAL: the word is missing (NULL) or unknown; an error was printed.
  */
 int options_choose(const struct command *c, const char *kind, const char *word);
 /*
- * Adds the ids of processes or threads in value, with commas between, to ids, of which there are *n
- * and may be OPTIONS_MAX_IDS. 0; -EINVAL: the user was told what is wrong.
+ * Adds the ids of processes or threads in value, separated by commas, to the *n in ids, up to
+ * OPTIONS_MAX_IDS. 0; -EINVAL: an error was printed.
  */
 int options_parse_ids(const struct command *c, const char *option, const char *value, pid_t *ids,
 		      size_t *n);
-/* Nothing may stand at argv[at]. 0; -EINVAL: the user was told what does. */
+/* Checks that there is no argument at argv[at]. 0; -EINVAL: an error was printed. */
 int options_end(const struct command *c, int argc, char **argv, int at);
-/* Tells the user that an option cannot have this value, and what it can have. -EINVAL. */
+/* Prints that an option cannot have this value, and what it can have. -EINVAL. */
 int options_complain(const struct command *c, const char *option, const char *value,
 		     const char *expected);
-/* Tells the user what else is wrong with a command line, by a format of printf. -EINVAL. */
+/* Prints any other error in a command line, by a format of printf(3). -EINVAL. */
 int options_refuse(const struct command *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Prints --help. */
 void options_help(const struct command *c, FILE *out);

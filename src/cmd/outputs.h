@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The files that a command is asked to write (-o, --format): chosen and opened here, filled by the
- * symbolizer. */
+/* The files that a command writes (-o, --format): it chooses and opens them, the symbolizer writes
+ * them. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,24 +19,24 @@ struct outputs {
 	const struct format *format; /* of all; NULL: by their suffixes */
 };
 
-/* For the options -o PATH and --format NAME, and once all options are known (diff: the outputs hold
- * the difference of two profiles). 0; -EINVAL: the user was told what is wrong. */
+/* The options -o PATH and --format NAME; and, once all options are known, the choice of formats
+ * (diff: the outputs hold the difference of two profiles). 0; -EINVAL: an error was printed. */
 int outputs_add(struct outputs *o, const struct command *c, const char *path);
 int outputs_set_format(struct outputs *o, const struct command *c, const char *name);
 int outputs_choose_formats(struct outputs *o, const struct command *c, bool diff);
 
-/* The format of the i-th, once it is chosen. */
+/* The format of the i-th output, once it is chosen; static. */
 const struct format *outputs_format(const struct outputs *o, uint32_t i);
-/* One of them is standard output. */
+/* Is one of them standard output? */
 bool outputs_use_standard(const struct outputs *o);
 
 /*
- * Opens all; files that are new get this mode. Nothing is emptied yet: a file may be an input too,
- * and what is in it outlives a run that is refused. The symbolizer empties each when it has
- * something to write. 0, or -errno, logged; close them in either case.
+ * Opens all outputs; new files get this mode. It truncates none: a file may be an input, too, and
+ * keeps its contents if the run fails. The symbolizer truncates each when it has something to
+ * write. 0 or -errno (logged); call outputs_close() in either case.
  */
 int outputs_open(struct outputs *o, mode_t mode);
 void outputs_close(struct outputs *o);
-/* Removes files that this run made and could not fill. Written has a bit for each that is whole,
- * which may well be empty: the folded stacks of an idle host. */
+/* Removes files that this run created and did not complete. written: bit i for the i-th output that
+ * is complete, even if it is empty, such as the folded stacks of an idle host. */
 void outputs_remove_unwritten(const struct outputs *o, uint32_t written);

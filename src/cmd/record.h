@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of perfwalk record: what it was asked for. */
+/* Inside of perfwalk record: its options, its events and its messages. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,53 +20,55 @@ struct record_options {
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
 	struct broker_event events[SAMPLE_MAX_EVENTS];
-	/* What each is called in place of its own name; "": that. Set by record_events_check(). */
+	/* A name for each event, from EVENT/name=TEXT/; "": its own. Set by record_events_check().
+	 * */
 	char labels[SAMPLE_MAX_EVENTS][sizeof(((struct sample_event *)0)->name)];
 	uint32_t n_events;
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
 	struct outputs outputs;
 	uint64_t duration_ns; /* 0: not given */
-	/* Of events that have none of their own; 0: not given. */
+	/* For events without their own; 0: not given. */
 	uint64_t rate_hz, period, stack_bytes;
 	enum config_demangle demangle;
-	bool off_cpu;			 /* its events are the last ones */
-	bool locks;			 /* of these, too */
-	bool wall;			 /* and all that threads do, as one type */
+	bool off_cpu;			 /* off-CPU time; its events are the last ones */
+	bool locks;			 /* with wake-ups */
+	bool wall;			 /* with all time of threads, as one type */
 	uint64_t grown_after_ns;	 /* of allocations; 0: not given */
-	bool allocations, memory_growth; /* their events are there already */
+	bool allocations, memory_growth; /* their events were added */
 	bool events_given;		 /* by -e */
 	bool all, user_only, no_lines, no_inline, no_interpreters, no_native_frames, idle, strict,
 		quiet, verbose;
 };
 
 /*
- * o: zero but for its config. 0 and *ret_first: index of the command, argc when
- * there is none; 1: --help was answered; -EINVAL: the user was told what is wrong.
+ * Parses the command line. o: all zero except config. 0: *ret_first is the index of the command,
+ * argc if there is none; 1: --help was printed; -EINVAL: an error was printed.
  */
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);
-/* Names of filters that nothing matches that runs now: a warning, and where to look. */
+/* Warns if no process that runs now matches the filters, and says where to look. */
 void record_say_if_nothing_matches(const struct record_options *o);
-/* Outputs that hold one event of several: a warning each. */
+/* Warns of each output that holds only one of several events. */
 void record_say_what_is_left_out(const struct record_options *o);
-/* Blocks without a tracepoint: which stacks will not be there. */
+/* Warns if blocks have no tracepoint, so that stacks will be missing. */
 void record_say_if_plain(const struct broker_event *blocks);
-/* "cpu-clock at 99 Hz", "page-faults (each one)": as snprintf(). */
+/* Writes "cpu-clock at 99 Hz", "page-faults (each one)"; returns as snprintf(3). */
 size_t record_describe_event(const struct broker_event *e, char *buf, size_t size);
-/* What is recorded, how often, on how many CPUs. */
+/* Logs what is recorded, how often, and on how many CPUs. */
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 
-/* A value of -e, also of perfwalk top's: adds its events. 0; -EINVAL: told. */
+/* The next functions return 0, or -EINVAL after an error was printed. */
+/* Adds the events of a value of -e, also for perfwalk top. */
 int record_events_parse(struct record_options *o, const char *value);
-/* A value of --filter: for the event given last. 0; -EINVAL: told. */
+/* Sets the filter of the last event (--filter). */
 int record_events_filter(struct record_options *o, const char *value);
-/* The event of memory growth, once. 0; -EINVAL: told. */
+/* Adds the event of memory growth, unless it is there. */
 int record_add_memory_growth(struct record_options *o);
-/* The events of allocations, once. 0; -EINVAL: told. */
+/* Adds the events of allocations, unless they are there. */
 int record_add_allocations(struct record_options *o);
-/* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
+/* Call it after all options: sets the rates, periods and sizes of the events. */
 int record_events_check(struct record_options *o);
-/* After that: off-CPU time besides, of tasks or of whole CPUs. 0; -EINVAL, -ENOENT: told. */
+/* Call it after that: adds the events of off-CPU time, of tasks or of whole CPUs. Also -ENOENT. */
 int record_add_off_cpu(struct record_options *o, bool of_tasks);
-/* 1K to 65528. 0 or -EINVAL. */
+/* Parses 1K to 65528. 0 or -EINVAL; prints nothing. */
 int record_parse_stack_bytes(const char *value, uint64_t *ret);

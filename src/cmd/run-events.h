@@ -7,9 +7,9 @@
 #include "src/broker/broker.h"
 
 /*
- * The events of a config, CPU time first, into events, of SAMPLE_MAX_EVENTS. 0; -EINVAL with a line
- * for each that cannot be sampled in errors: no event is called so, or this host has none of it.
- * place: the file to name there.
+ * Makes the events of a config, CPU time first, in events, which has SAMPLE_MAX_EVENTS. 0; -EINVAL:
+ * errors has a line for each event that is unknown or that this host lacks. place: the file that
+ * these lines name.
  */
 int run_events(const struct config *c, const char *place, struct broker_event *events,
 	       uint32_t *ret_n, FILE *errors);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A perf.data file for convert and report: the tree of a capture, which walks its stacks. */
+/* perf.data files for convert and report: the processes of a capture walk the stacks. */
 #include <stdbool.h>
 
 #include "src/cmd/outputs.h"
@@ -13,11 +13,11 @@ struct view_perf_data {
 	int print_fd; /* for the report; -1: none */
 	bool lines, inlined;
 	enum config_demangle demangle;
-	/* What is made of it */
+	/* What to show of it. */
 	const struct setup_symbolizer *view;
 	const char *symbol, *comm, *container, *service, *event;
 };
 
-/* 0 or -errno, logged with cause; either way *ret_written has a bit for each output that is whole.
- */
+/* Everything in view is borrowed. 0 or -errno, logged with cause. In either case *ret_written has a
+ * bit for each complete output. */
 int view_perf_data(const struct view_perf_data *view, uint32_t *ret_written);

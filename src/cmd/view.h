@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of perfwalk convert, report, diff and debug: what was asked for, and the run. */
+/* Inside of perfwalk convert, report, diff and debug: their options, and the run. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,16 +23,16 @@ struct view {
 	bool inputs_are_open; /* the caller has opened them */
 	uint32_t n_inputs;
 	struct outputs outputs;
-	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */
+	uint32_t written_outputs; /* that the child has completed: bit i for the i-th */
 	struct session session;
 	struct supervisor *supervisor;
 	bool no_lines, no_inline;
-	bool has_max_rows; /* given, not the default */
+	bool has_max_rows; /* --top was given */
 	enum config_demangle demangle;
 };
 
-/* Into v, whose command and mode are set; texts are argv's. 0; 1: --help was answered; -EINVAL: the
- * user was told what is wrong. */
+/* Parses the options into v, whose command and mode are set; texts are argv's. 0; 1: --help was
+ * printed; -EINVAL: an error was printed. */
 int view_parse_options(struct view *v, int argc, char **argv);
-/* Opens inputs and outputs, lets the child do its work and frees all; the exit code. */
+/* Opens inputs and outputs, runs the child, and frees everything. Returns the exit code. */
 int view_run(struct view *v);
