@@ -30,8 +30,8 @@ int ctl_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int debug_main(int argc, char **argv);
-/* commands: all n, in the order of --help. */
+/* commands: all n of them, in the order of --help. */
 int completion_main(int argc, char **argv, const struct command *const *commands, size_t n);
 
-/* The exit code for a failed start (broker_new). */
+/* The exit code for an error of broker_new(). */
 int exit_code_of(int error);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* For a person: some ten lines. now: of the realtime clock. The text is cut at its lines. */
+/* Prints about ten lines for a person. now: CLOCK_REALTIME. Changes text. */
 void ctl_status_print(char *text, time_t now, FILE *out);
-/* For programs: one JSON object of the same names. */
+/* Prints one JSON object with the same names, for programs. Changes text. */
 void ctl_status_print_json(char *text, FILE *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which types of profiles perfwalk record can make here, by trying. */
+/* Which types of profiles perfwalk record can make on this host, by trying. */
 #include <stddef.h>
 
 enum profile_reach {
@@ -12,11 +12,12 @@ enum profile_reach {
 struct profile_reached {
 	const char *name, *options; /* "off-CPU time", "--off-cpu, --wall" */
 	enum profile_reach reach;
-	char why[1024];	  /* not the whole host: the cause; else "" */
-	const char *mend; /* a command that changes that; NULL: none is known */
+	char why[1024];	  /* why not the whole host; "": it is the whole host */
+	const char *mend; /* a command that changes that, static; NULL: none is known */
 };
 
 #define PROFILE_TYPES_N 5
+/* Opens events of each type for a moment. */
 void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N]);
 /* "the whole host" ... */
 const char *profile_reach_text(enum profile_reach reach);

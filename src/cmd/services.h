@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The services that run now, as captures name them. */
+/* The services that run now, with the names that captures give them. */
 #include <stdint.h>
 
 #include "src/process/sandbox.h"
@@ -17,6 +17,6 @@ struct serving_list {
 };
 
 /* Fills an empty list. Gives up all privileges for good, as running_drop_privileges() does, before
- * it looks at what the processes say. 0 or -errno. */
+ * it reads what the processes publish. 0 or -errno. */
 int services_find(struct serving_list *ret, enum sandbox_mode seccomp);
 void services_deinit(struct serving_list *list);

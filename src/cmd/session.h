@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What every command that runs for a while has: an event loop, the signals that arrive in it, and
- * the result that ends it.
+ * The run of a command that takes a while: an event loop, its signals, and the result that ends it.
  */
 #include <stdbool.h>
 #include <sys/signalfd.h>
@@ -24,8 +23,8 @@ struct session {
 
 /*
  * Opens the loop. From then on SIGINT, SIGTERM, SIGHUP, SIGCHLD and those of more (a list that ends
- * with 0; NULL: none) are blocked, SIGPIPE is ignored, and on_signal is called for each while the
- * loop runs. 0 or -errno; close it in either case.
+ * with 0; NULL: none) are blocked; the loop calls on_signal for each. SIGPIPE is ignored. 0 or
+ * -errno; call session_close() in either case.
  */
 int session_open(struct session *s, const int *more,
 		 void (*on_signal)(void *ctx, const struct signalfd_siginfo *s), void *ctx);
@@ -33,6 +32,6 @@ int session_open(struct session *s, const int *more,
 int session_run(struct session *s);
 /* Ends a session. Its type is that of broker_options.done. */
 void session_end(void *session, int result);
-/* The next signal that waits, for a command whose loop does not run. False: there is none. */
+/* Takes the next pending signal, for a command whose loop does not run. false: there is none. */
 bool session_next_signal(const struct session *s, struct signalfd_siginfo *ret);
 void session_close(struct session *s);
