@@ -17,9 +17,9 @@ struct arch_known {
  * as long as a call with another stack pointer. */
 void arch_run_known(struct arch_known *k);
 
-/* Registers that the loop gives a known value, or that every kernel saves. */
+/* The registers that the loop gives a known value, or that every kernel saves (bits). */
 uint64_t arch_checkable(void);
-/* Of these, the ones trusted if there were too few samples to decide. */
+/* Of these, the ones to trust if there were too few samples to decide. */
 uint64_t arch_unproved(void);
 
 /* Clears in *valid the registers that a sample inside the kernel shows wrong; regs: the registers
@@ -28,19 +28,18 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 /* Stack pointer and program counter. */
 extern const uint32_t arch_sp, arch_ip;
-/* Where they are among sample_place_regs; and a function's first argument, which is there if its
- * registers are sampled at all. */
+/* The places of these two among sample_place_regs, and of a function's first argument, if it is
+ * sampled. */
 #ifdef __riscv
 enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 0 };
 #else
 enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
 #endif
 extern const bool arch_has_arguments;
-/* Register of a system call's second argument; UINT32_MAX: it is not sampled. */
+/* The register of a system call's second argument; UINT32_MAX: it is not sampled. */
 extern const uint32_t arch_second_argument;
-/* Of a function; UINT32_MAX: the same. */
+/* The registers of a C function's arguments, and of a Go function's; UINT32_MAX: not sampled. */
 extern const uint32_t arch_arguments[4];
-/* The same of Go's functions. */
 extern const uint32_t arch_go_arguments[4];
 
 /* The value of a register that is in mask. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Bytes of one perf record -> struct record. Also for records from a file. */
+/* Decodes the bytes of one perf record (perf_event_open(2)), also of records in a file. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +17,8 @@ struct record_layout {
 
 /*
  * Decodes one record of n bytes with its header; bytes is 8-aligned, and the pointers in ret point
- * into it. Never fails: a record that contradicts itself becomes RECORD_BAD. false: a record that
- * we do not need (ret is untouched).
+ * into it. Never fails: a record that contradicts itself becomes RECORD_BAD. false: the record is
+ * of no use, and ret is unchanged.
  */
 bool record_decode(const struct record_layout *layout, const void *bytes, size_t n,
 		   struct record *ret);

@@ -24,13 +24,14 @@ int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec);
 /* Reads a decimal number from a small file; fallback: there is none. */
 long event_read_number(const char *path, long fallback);
 
-/* Text for the user: cause, current value, remedy. error: the -errno of opening. */
+/* These write a text for the user: cause, current value, remedy. */
+/* error: the -errno of opening. */
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *options, char *buf,
 		   size_t size);
 
-/* The same for the result of tracepoint_read() of "id" (above 0: a text without a number). */
+/* error: the result of tracepoint_read() of "id" (above 0: a text without a number). */
 void event_explain_tracepoint(int error, const char *name, char *buf, size_t size);
-/* The same for PERF_EVENT_IOC_SET_FILTER of a tracepoint, which the event names. */
+/* error: the -errno of PERF_EVENT_IOC_SET_FILTER for the tracepoint e. */
 void event_explain_filter(int error, const struct sample_event *e, const char *filter, char *buf,
 			  size_t size);
 

@@ -24,10 +24,10 @@ struct ledger_slot {
 	/* grows: if both slots have that tail, the later one is current */
 	uint64_t turn;
 	struct sample_tally tally; /* of this ring and of earlier rings in its place */
-	/* Lost in this ring: according to its records; counted in tally; by events before the one
-	 * with event_id. */
+	/* Samples lost in this ring: by its records; those counted in tally; those of events before
+	 * the one with event_id. */
 	uint64_t lost_recorded, lost_reported, lost_earlier;
-	uint64_t event_id; /* of the event that samples into it; 0: unknown */
+	uint64_t event_id; /* the event that samples into it; 0: unknown */
 };
 
 struct ledger_entry {
@@ -69,6 +69,6 @@ uint64_t ledger_n_gaps(const struct ledger *l);
 /* The i-th gap, from 0. 0; -EAGAIN: it has not begun; -ESTALE: it is no longer kept. */
 int ledger_gap(const struct ledger *l, uint64_t i, struct ledger_gap *ret);
 
-/* Of one ring, and of all of an event: as the slots written last say. */
+/* The counts of one ring, and of all rings of an event, by their newest slots. */
 struct sample_tally ledger_tally(const struct ledger_entry *e);
 struct sample_tally ledger_sum(const struct ledger *l, uint32_t index);

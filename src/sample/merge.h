@@ -5,8 +5,8 @@
 #include "src/sample/sample.h"
 
 /*
- * How late a record may arrive: its time is taken before it is visible in the ring, and a virtual
- * machine may lose its CPU in between.
+ * How late a record may arrive: the kernel takes its time before it is visible in the ring, and a
+ * virtual machine may lose its CPU in between.
  */
 #define MERGE_GUARD_NS UINT64_C(2000000)
 

@@ -20,9 +20,9 @@
 /* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
 struct sample_features {
 	bool cloexec; /* PERF_FLAG_FD_CLOEXEC, 3.14 */
-	bool dummy; /* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side
-		       band */
-	bool mmap2; /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
+	/* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side band */
+	bool dummy;
+	bool mmap2;	     /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
 	bool comm_exec;	     /* 3.16 */
 	bool clockid;	     /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
 	bool cgroup;	     /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
@@ -34,7 +34,7 @@ struct sample_features {
 	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
 	bool frame_pointers; /* user stacks are the kernel's callchains: SAMPLE_STACKS_FP, or AUTO
 				without user_stack */
-	int paranoid;	     /* kernel.perf_event_paranoid, INT_MIN: not there */
+	int paranoid;	     /* kernel.perf_event_paranoid; INT_MIN: no such file */
 	/* Which user registers of a sample taken inside the kernel are the task's own: found by
 	 * sampling known ones, for the event in use. Bits as in sample_regs_user. */
 	uint64_t kernel_regs_valid;
@@ -118,22 +118,22 @@ int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *
 			 char *error, size_t n_error);
 
 /*
- * Without tracefs, from Linux 4.17 on (-ENOENT before): the record of a switch says that a thread
- * stops, and whether it could go on. Where it stops only a sample says, and these are of
- * the kernel: without the right to sample it there are none.
+ * The same without tracefs, from Linux 4.17 on (-ENOENT before): records of switches say that a
+ * thread stops, and whether it could go on. Only a sample says where it stops; these samples are
+ * taken in the kernel, so without the right to sample the kernel there are none.
  */
 int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			       char *error, size_t n_error);
 
 /*
  * Passes switches of threads that start to wait for something (S, D). "Not R" would also pass
- * preempted threads (R+), idle kernel threads (I) and dead ones. A reader that a sample woke waits
- * for the next one: as a sample itself it would wake itself.
+ * preempted threads (R+), idle kernel threads (I) and dead ones. It excludes readers: a reader's
+ * own block would be a sample that wakes the reader.
  */
 #define SAMPLE_BLOCKS_FILTER "prev_state & 3 && prev_pid != 0 && prev_comm != \"pw-reader\""
 
-/* The same for wake-ups, and the filter that leaves out those by interrupts, in which the stack is
- * that of any thread. */
+/* Finds the event of wake-ups. The filter leaves out those by interrupts, whose stack is that of
+ * any thread. */
 int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			char *error, size_t n_error);
 #define SAMPLE_WAKEUPS_FILTER "!(common_flags & 24)"
@@ -167,14 +167,15 @@ struct sample_options {
 	uint32_t stack_bytes; /* rounded down to a multiple of 8, at most 65528; 0: no stack */
 	uint64_t regs_mask;   /* sample_regs_user; 0: none */
 	bool wall;	      /* of SAMPLE_USE_BLOCKS: all time of threads is wanted */
-	/* Of SAMPLE_USE_PICKED: what is in use of blocks since then, from the first record on. */
+	/* SAMPLE_USE_PICKED: report only blocks in use that were allocated later than this after
+	 * the first record. */
 	uint64_t grown_after_ns;
 	bool kernel_stacks;	 /* false: sample time in the kernel without kernel frames */
 	uint64_t ring_bytes;	 /* sample ring of one CPU; halved down to 64 KiB while the kernel
 				    refuses */
 	uint64_t sideband_bytes; /* 0: 256 KiB */
 	bool enable_on_exec;	 /* with a pid: start counting when it calls exec */
-	bool wake_each;		 /* who polls the event wakes at each sample, not at half a ring */
+	bool wake_each;		 /* wake pollers at each sample, not at half a ring */
 };
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */
@@ -240,9 +241,10 @@ static inline bool sample_has_capability(const struct sample_circumstances *c, i
 }
 
 /*
- * Keeps a probe set in every process, as long as this one lives: for events of single tasks. The
- * kernel swaps those of threads of one origin when it switches between them, but not for whom the
- * probe is set, and takes it away from a process of which another thread ends. 0 or -errno.
+ * Keeps a probe set in every process, as long as this one lives; for events of single tasks. When
+ * the kernel switches between threads of one origin, it swaps their events, but not the processes
+ * in which it has set the probe, and removes the probe from a process if another thread ends. 0 or
+ * -errno.
  */
 int sample_keep_probe(struct sample_uprobe *u, int cpu);
 
@@ -388,22 +390,23 @@ struct record {
 struct sample_spot {
 	uint64_t regs[SAMPLE_SPOT_REGS];
 };
-/* The same as sample_user_regs, zeros in the others; room for 64. Returns which are valid. */
+/* Writes them in the order of sample_user_regs, with zeros for the others; regs has room for 64.
+ * Returns which are valid. */
 uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs);
-/* The same of a place alone: stack pointer and program counter. */
+/* Writes only the stack pointer and the program counter in the same way. */
 uint64_t sample_place_to_regs(uint64_t sp, uint64_t ip, uint64_t *regs);
 
 /*
  * A context switch from sched:sched_switch, and the place in its program where the thread stopped.
- * Of plain switches prev_state is that of a thread that blocks, and next_id is 0: a record of its
- * own follows.
+ * For plain switches, prev_state is that of a thread that blocks, and next_id is 0: another record
+ * follows for the next thread.
  */
 struct sample_switch {
 	int64_t prev_state;
 	uint32_t prev_id, next_id; /* threads, in the host's pid namespace; 0: the idle task */
 	bool has_program;	   /* it is not a kernel thread */
 	uint64_t sp, ip;
-	uint64_t argument; /* of the system call, the first; any value in none; 0: not known */
+	uint64_t argument; /* the system call's first, if it is in one; 0: unknown */
 	struct sample_spot spot;
 };
 /* Reads a switch from a sample of either use. false: its payload is too short. */
@@ -416,13 +419,13 @@ bool sample_read_wakeup(const struct sample_options *o, const struct record *r, 
 /* The second argument of the system call that the sampled thread is in; any value if it is in none.
  * Needs registers. false: not known on this processor. */
 bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret);
-/* Of a function that has just been called, of C or of Go (since 1.17). false: they cannot be told
- * of this record, or here. */
+/* The arguments of a function of C or Go (since 1.17) at its first instruction. false: the record
+ * does not have their registers, or this processor's are not known. */
 #define SAMPLE_N_ARGUMENTS 4
 bool sample_arguments(const struct sample_options *o, const struct record *r, bool go,
 		      uint64_t ret[SAMPLE_N_ARGUMENTS]);
 bool sample_has_arguments(void);
-/* The number that its probe fetched. false: none, or the kernel lays it out in another way. */
+/* The number that the record's probe fetched. false: there is none, or its layout is unknown. */
 bool sample_fetched(const struct record *r, uint64_t *ret);
 
 /* Lost records by kind of ring; lost samples by the event's index. */
