@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Context switches in the order of time -> how long each thread was blocked, and where.
+ * From context switches, in the order of time, to how long each thread was blocked, and where.
  *
- * Time is exact: each switch says who stops running, who goes on, and when. Copying a stack at each
- * switch would cost too much, so it is learned once and kept with its key: thread, stack pointer
- * and program counter of the program at the switch. All time of a key goes to its stacks. A key
- * with several stacks is split in proportion to the time of those of its blocks that were sampled;
- * blocks from 10 ms on are many times rarer than short ones, so they are weighed apart. Time for
- * which no stack was ever sampled is reported as such, never given to another stack. Where the
- * places at which threads stop are unknown, each thread has one key: its long blocks are split
- * among the stacks that were read of some of them, and no short one is given another's stack.
+ * Times are exact: each switch says which thread stops, which one goes on, and when. To copy a
+ * stack at each switch would cost too much, so a stack is sampled once and kept with its key:
+ * thread, stack pointer and program counter of the program at the switch. All time of a key goes to
+ * its stacks. If a key has several stacks, its time is split in proportion to the time of its
+ * sampled blocks; blocks of 10 ms and more are many times rarer than short ones, so they are
+ * weighed apart. Time for which no stack was ever sampled is reported as such, and never given to
+ * another stack. If the places at which threads stop are unknown, each thread has one key: its long
+ * blocks are split among the stacks that were read of some of them, and no short block gets
+ * another's stack.
  *
- * Threads that are left out (of the kernel, idle, our own) have no time here. Times are
- * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
+ * Excluded threads (of the kernel, idle, our own) have no time here. Times are nanoseconds of any
+ * one clock. Every table is bounded, and counts what it refuses.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,32 +32,32 @@ enum switch_how switch_how(int64_t prev_state);
 #define SWITCH_REGS 4
 
 struct switch_out {
-	uint64_t time_ns, sp, ip; /* 0, 0: nobody knows where it stops */
-	uint32_t id;		  /* of the thread, as switches_in() will have it */
-	uint32_t pid, tid;	  /* as others know it */
+	uint64_t time_ns, sp, ip; /* sp and ip 0: its place is unknown */
+	uint32_t id;		  /* of the thread, in the host's pid namespace */
+	uint32_t pid, tid;	  /* in our pid namespace */
 	uint32_t cpu;
 	enum switch_how how;
-	uint64_t object; /* what it waits for, and part of the place; 0: not known, or not asked */
-	uint64_t regs[SWITCH_REGS]; /* of the program, for whoever walks its stack later */
+	uint64_t object; /* the object that it waits for, part of the place; 0: unknown */
+	uint64_t regs[SWITCH_REGS]; /* of the program, for a later walk of its stack */
 };
 
 /* Where a thread waits: addresses as the kernel gave them, leaf first. */
 struct switch_stack {
 	uint32_t n_kernel, n_user;
-	/* What it waits for, as far as its registers tell. No part of what makes stacks equal. */
+	/* What it waits for, by its registers. Stacks are compared without it. */
 	uint32_t reason;
 	uint32_t marker; /* enum profile_marker; PROFILE_N_MARKERS: it reaches the thread's entry */
-	bool alone;	 /* says nothing of other blocks in its place */
+	bool alone;	 /* other blocks in its place may have other stacks */
 	uint64_t addresses[]; /* the kernel's, then the user's */
 };
 
 /* Some time of a thread in a place. */
 struct switch_wait {
 	uint32_t pid, tid, cpu;
-	uint64_t ip, object;		  /* of its place; 0: not known */
-	const struct switch_stack *stack; /* borrowed; NULL: none was seen */
-	uint64_t ns, n;			  /* of so many blocks that ended; 0: one still lasts */
-	uint64_t time_ns;		  /* of the last of them */
+	uint64_t ip, object;		  /* of its place; 0: unknown */
+	const struct switch_stack *stack; /* borrowed; NULL: none was sampled */
+	uint64_t ns, n;			  /* n: how many blocks ended; 0: one still lasts */
+	uint64_t time_ns;		  /* of the last block */
 };
 
 struct switch_other {
@@ -90,32 +91,32 @@ struct switches_limits {
 };
 
 struct switches;
-/* tell is called by what ends a thread, and by switches_pause() and switches_close(). 0 or -ENOMEM.
- */
+/* callbacks: copied. Functions that end a thread, switches_pause() and switches_close() call tell.
+ * 0 or -ENOMEM. */
 int switches_new(struct switches **ret, const struct switches_limits *limits,
 		 const struct switches_callbacks *callbacks, void *ctx);
 struct switches *switches_free(struct switches *s);
 
-/* A thread begins at o->time_ns, and waits for a CPU; or, running, begins another program. One that
- * is known already is left as it is. */
+/* A thread begins at o->time_ns and waits for a CPU; or (running) it begins another program. Does
+ * nothing if the thread is known. */
 void switches_begin(struct switches *s, const struct switch_out *o, bool running);
-/* A thread stops running. After SWITCH_DEAD it is forgotten, its time told. */
+/* A thread stops running. SWITCH_DEAD reports its time and forgets it. */
 void switches_out(struct switches *s, const struct switch_out *o);
-/* A thread goes on; one that never stopped is ignored. */
+/* A thread runs again. Does nothing if the thread never stopped. */
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns);
 /*
- * The stack of that block is at hand: true if it is to be told by switches_stack(), because its
- * thread's time is taken, and the place is not known well. Of a place that is, one in so many is
- * wanted all the same: so each offer counts.
+ * There is a sample with the stack of that block. true: walk it and call switches_stack(), because
+ * its thread is wanted and its place is not known well. A small part is also wanted of well-known
+ * places, so offer each one.
  */
 bool switches_offer_stack(struct switches *s, const struct switch_out *o);
-/* The stack of a block that just began, or is about to: o is that switch. Copied. */
+/* The stack of a block that has just begun, or will begin at once: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);
 /*
- * The same block's stack with more in it, which was read a while after the switch: told once all
- * switches up to then have been given. false: the thread may have run before that, so the stack of
- * switches_stack() stands.
+ * The same block's stack with more frames, which was read a while after the switch. Call it after
+ * all switches up to that time. false: the thread may have run meanwhile, so the stack of
+ * switches_stack() stays.
  */
 bool switches_better_stack(struct switches *s, const struct switch_out *o,
 			   const struct switch_stack *stack);
@@ -127,31 +128,32 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
-/* Whether there is a stack of the block's place. */
+/* Is there a stack of the block's place? */
 bool switches_knows(const struct switches *s, const struct switch_out *block);
-/* Whether an offered block lasted beyond time_ns. All switches up to then have been given. */
+/* Did an offered block last beyond time_ns? Call it after all switches up to that time. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
-/* What the thread waits for now, as far as its stack is known; NULL: nothing, or nobody knows. */
+/* The stack with which the thread waits now; borrowed until the next call. NULL: it does not wait,
+ * or its stack is unknown. */
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,
 					  uint64_t *ret_object, uint32_t *ret_pid);
 /*
- * Records of a CPU were lost between the last one that was given and this time: what its threads
- * did since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost
- * them.
+ * Records of a CPU were lost between its last record and this time: what its threads do is unknown
+ * until their next switch. SWITCHES_ANY_CPU: it is unknown which CPU lost them.
  */
 #define SWITCHES_ANY_CPU UINT32_MAX
 void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
 /*
- * No switches were recorded from begin_ns to end_ns. What threads did then is not known; after
- * it each thread is assumed to do what it did before, until its next switch says otherwise.
+ * No switches were recorded from begin_ns to end_ns, and what threads did then is unknown.
+ * Afterwards each thread is assumed to do what it did before, until its next switch.
  */
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
-/* The thread, or the program in it, is gone: tells its time, forgets it. It ran until time_ns, if
- * it was running; 0: nobody knows. */
+/* The thread, or the program in it, has ended: reports its time and forgets it. If it was running,
+ * it ran until time_ns; 0: unknown. */
 void switches_end(struct switches *s, uint32_t id, uint64_t time_ns);
-/* Reports everything up to this time. A block that lasts is reported so far, and goes on. */
+/* Reports all time up to time_ns. A block that lasts is reported up to then, and continues. */
 void switches_close(struct switches *s, uint64_t time_ns);
-/* The same, but what follows is not known until each thread's next switch, and not counted. */
+/* Does the same; then the time of each thread is unknown, and not counted, until its next switch.
+ * */
 void switches_pause(struct switches *s, uint64_t time_ns);
 
 /* Since the last switches_clear_totals(). */
