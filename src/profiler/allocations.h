@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Allocations of the attribution: blocks that the allocation library picked (alloc/), as bytes and
- * objects that were allocated, and of those that nobody freed, as bytes and objects in use. A
- * capture tells what is in use when a process ends, or the capture does; the daemon what is in use
- * at the end of each window.
+ * objects that were allocated, and, for those not yet freed, as bytes and objects in use. A capture
+ * reports what is in use at the end of each process or of the capture; the daemon reports what is
+ * in use at the end of each window.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,28 +16,30 @@ struct record;
 /* The types behind those of the events: objects allocated, objects in use. */
 #define ALLOCATIONS_MORE_TYPES 2
 
-/* For attributions whose events are those of allocations; else *ret is NULL. 0 or -ENOMEM. */
+/* Only if the attribution has events of allocations; else *ret is NULL. a: borrowed. 0 or
+ * -ENOMEM. */
 int allocations_new(struct allocations **ret, struct attribution *a);
 struct allocations *allocations_free(struct allocations *l);
-/* Of a window that begins, behind the types of all events. */
+/* Adds these types to a window that begins, after the types of all events. */
 void allocations_put_types(struct allocations *l);
 
 #define ALLOCATIONS_LIBRARY "libperfwalk-alloc.so"
-/* Whether a file of that name may be a copy of the library, or a runtime with an allocator of its
- * own, and is to be looked at when it is mapped. */
+/* May a file of that name be a copy of the library, or a runtime with an allocator of its own? Then
+ * call allocations_mapped() when it is mapped. */
 bool allocations_may_matter(const struct allocations *l, const char *path);
-/* a->process has a file mapped at that address: a copy of the library, or such a runtime, is
- * sampled, too. */
+/* a->process has mapped a file at that address: asks to sample it, too, if it is a copy of the
+ * library, or such a runtime. */
 void allocations_mapped(struct allocations *l, uint64_t address);
-/* The same of all that it has mapped, at a sample of it. */
+/* Does the same for all files that a->process has mapped; call it at a sample of the process. */
 void allocations_look(struct allocations *l);
 
-/* A block that was picked or ends, and what ends a process; others are ignored. */
+/* Takes a record of a block that was picked or ends, and records that end a process; ignores
+ * others. */
 void allocations_record(struct allocations *l, const struct record *r);
-/* Ends of blocks were not seen. At the end of the window the library's own table tells which blocks
- * are in use; the same if records were lost. */
+/* Ends of blocks were missed, or records were lost. At the end of the window the library's own
+ * table shows which blocks are in use. */
 void allocations_miss_ends(struct allocations *l);
-/* The window ends: the daemon tells what is in use then (perf clock). */
+/* The window ends: in a daemon, adds what is in use at time_ns (perf clock). */
 void allocations_close(struct allocations *l, uint64_t time_ns);
-/* The capture ends, with the window that is closed next: that tells what is in use then. */
+/* The capture ends with the window that is closed next, which has what is in use then. */
 void allocations_end(struct allocations *l);

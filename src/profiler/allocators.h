@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What samples of allocations say, by where they are from: the allocation library (alloc/), or a
- * runtime with an allocator of its own, at the places that symbolize/alloc-place.h knows.
+ * Reads samples of allocations, from the allocation library (alloc/), or from a runtime with an
+ * allocator of its own, at the places that symbolize/alloc-place.h finds.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,27 +15,29 @@ struct record;
 /* A block that was picked. */
 struct picked_block {
 	uint64_t address;
-	double bytes, objects; /* for how many it stands */
-	bool ends;	       /* its end will be told */
-	bool maybe_again;      /* it may be told twice, one right behind the other */
-	uint64_t table;	       /* of the library in its process, of blocks in use; 0: none */
-	/* Of a runtime, whose own frames its stack begins with. NULL: of the library. Valid as long
-	 * as its file is known. */
+	double bytes, objects; /* how much it stands for */
+	bool ends;	       /* its end will be sampled */
+	bool maybe_again;      /* it may be sampled twice, one right after the other */
+	uint64_t table;	       /* the library's table of blocks in its process; 0: none */
+	/* The runtime that picked it, whose own frames its stack begins with; NULL: the library.
+	 * Valid as long as its file is known. */
 	const struct alloc_places *places;
-	uint64_t start, end, moved; /* its mapping; what addresses have more than offsets */
+	uint64_t start, end; /* the mapping of the runtime's file */
+	uint64_t moved;	     /* by how much addresses exceed offsets in the file */
 };
 
-/* Of a sample of a->process. false: it says nonsense. */
+/* Reads a sample of a->process. false: it contradicts itself. */
 bool allocator_read_picked(struct attribution *a, const struct record *r, struct picked_block *ret);
-/* Is that the address of a frame of who picked it? */
+/* Is that the address of a frame of the runtime that picked the block? */
 bool allocator_has(const struct picked_block *b, uint64_t address);
-/* Is that the name of code between a Java method and the allocator of HotSpot? */
+/* Is that the name of code between a Java method and HotSpot's allocator? */
 bool allocator_is_stub(const char *name);
-/* undone: the end that this thread told last did not happen. */
+/* Reads the end of a block. undone: the last block that this thread freed is in use after all.
+ * false: the record contradicts itself. */
 bool allocator_read_ended(struct attribution *a, const struct record *r, uint64_t *ret_address,
 			  bool *ret_undone);
 
-/* Whether a file of that name may have a runtime's own allocator. */
+/* May a file of that name have a runtime's own allocator? */
 bool allocator_is_likely(const char *path);
 /* The places of an allocator in the file of a mapping of a->process, which is read at first sight,
  * or later if looks have had their share of the time: NULL until then, or if it has none. */

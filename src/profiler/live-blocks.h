@@ -27,7 +27,7 @@ struct live_place {
 	const struct switch_stack *stack; /* borrowed */
 };
 
-/* Of what a block stands for: it was picked with a likelihood of 1 / objects. */
+/* The variance of a picked block's estimate: it was picked with the probability 1 / objects. */
 static inline double live_block_bytes_variance(double bytes, double objects)
 {
 	return bytes * bytes * (1 - 1 / objects);
@@ -42,19 +42,21 @@ struct live_blocks;
 int live_blocks_new(struct live_blocks **ret, uint32_t max_blocks, uint64_t max_stack_bytes);
 struct live_blocks *live_blocks_free(struct live_blocks *b);
 
-/* A block begins; where there is one already, its end was missed. The stack (without kernel frames)
- * is copied. false: there is no room. */
+/* Adds a block. A block that is known at the address ends: its end was missed. Copies the stack,
+ * without kernel frames. false: there is no room. */
 bool live_blocks_add(struct live_blocks *b, const struct live_block_facts *facts,
 		     const struct switch_stack *stack);
-/* A block ends; one that is not known is ignored. tid: who says so. */
+/* Ends a block, if it is known. tid: the thread that frees it. */
 void live_blocks_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uint64_t address);
-/* The end that this thread told last did not happen. */
+/* The last block that this thread freed is in use after all. */
 void live_blocks_undo_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uint64_t address);
-/* Of a process: ends the blocks from before time_ns that is_live does not know. How many. */
+/* Ends the blocks of a process that were added before time_ns and that is_live() denies. Returns
+ * how many. */
 uint32_t live_blocks_prune(struct live_blocks *b, uint32_t pid, uint64_t time_ns,
 			   bool (*is_live)(void *ctx, uint64_t address), void *ctx);
 void live_blocks_end_process(struct live_blocks *b, uint32_t pid);
-/* Where the process itself keeps them, as it says; only of one that has blocks. 0: not known. */
+/* The address of the table in which the process itself keeps them; only for a process that has
+ * blocks. 0: unknown. The process says it, so it is untrusted. */
 void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table);
 uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid);
 
