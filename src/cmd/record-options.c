@@ -68,7 +68,7 @@ static const struct option_spec option_table[] = {
 	{0, "alloc", NULL, "memory allocated and in use, by a library loaded into COMMAND",
 	 OPT_ALLOC},
 	{0, "grown-after", "TIME",
-	 "with --alloc: in use only what was allocated later than TIME after the start",
+	 "with --alloc: in use are only blocks allocated later than TIME after the start",
 	 OPT_GROWN_AFTER},
 	{0, "off-cpu", NULL, "also how long threads were blocked, where, and what for",
 	 OPT_OFF_CPU},

@@ -58,9 +58,8 @@ void record_say_if_plain(const struct broker_event *blocks)
 	sample_read_circumstances(&c);
 	if (c.paranoid > 1 && !sample_has_capability(&c, SAMPLE_CAP_PERFMON) &&
 	    !sample_has_capability(&c, SAMPLE_CAP_SYS_ADMIN))
-		log_warning("stacks of blocked threads are only those that are read while a thread "
-			    "stands still, the rest is [not seen]: run as root, or: sysctl "
-			    "kernel.perf_event_paranoid=1");
+		log_warning("only threads that stay blocked for long have stacks, other blocks are "
+			    "[not seen]: run as root, or: sysctl kernel.perf_event_paranoid=1");
 }
 
 void record_say_what_is_left_out(const struct record_options *o)

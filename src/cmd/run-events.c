@@ -150,9 +150,8 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 		return refuse_off_cpu(r, "threads go from CPU to CPU: leave include_cpus and "
 					 "exclude_cpus of [filter] out");
 	if (r->n + OFF_CPU_N_EVENTS + c->off_cpu_locks > SAMPLE_MAX_EVENTS)
-		return refuse_off_cpu(r, "too many events: it goes with three [event:NAME] "
-					 "sections at most, one of them memory_growth; with locks "
-					 "with two");
+		return refuse_off_cpu(r, "too many events: at most three [event:NAME] sections "
+					 "besides it, two with locks; memory_growth counts as one");
 	if (off_cpu_events(events, false, false, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
 	events[0].wall = c->off_cpu_wall;
@@ -178,9 +177,9 @@ static int add_alloc(struct reading *r, const struct config *c)
 	char error[1200];
 
 	if (r->n + ALLOCATIONS_N_EVENTS > SAMPLE_MAX_EVENTS)
-		return refuse_alloc(r, "too many events: it goes with three [event:NAME] sections "
-				       "at most, with one if [off_cpu] is enabled, and "
-				       "memory_growth is one of them");
+		return refuse_alloc(r, "too many events: at most three [event:NAME] sections "
+				       "besides it, one with [off_cpu]; memory_growth counts as "
+				       "one");
 	if (allocations_events(events, error, sizeof(error)) < 0)
 		return refuse_alloc(r, error);
 	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
