@@ -223,7 +223,7 @@ static int read_unpublished(struct cpython_tables *t, const struct image *image,
 			return -ENOENT;
 		t->minor = t->version >> 16 & 0xff;
 		if (t->version >> 24 != 3 || t->minor < 11 || t->minor >= FIRST_PUBLISHED) {
-			*ret_why = "its version is one that should say where it keeps what";
+			*ret_why = "its version should publish its offsets, but does not";
 			return -ENOTSUP;
 		}
 	} else {
@@ -255,7 +255,7 @@ int cpython_tables_read(struct cpython_tables *ret, const struct image *image, c
 	t.interpreters = runtime ? runtime + (uint64_t)t.value[PY_INTERPRETERS]
 				 : arch_returned_variable(image->memory, head);
 	if (!t.interpreters) {
-		*ret_why = "where its first interpreter is cannot be found";
+		*ret_why = "its first interpreter cannot be found";
 		return -ENOTSUP;
 	}
 	*ret = t;

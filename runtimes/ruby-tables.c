@@ -67,7 +67,7 @@ int ruby_tables_read(struct ruby_tables *ret, const struct image *image, const c
 		return -ENOTSUP;
 	}
 	if (!arch_has_ruby) {
-		*ret_why = "where it keeps its threads is known on x86_64 only";
+		*ret_why = "its threads can be found on x86_64 only";
 		return -ENOTSUP;
 	}
 	t.int_lines = t.length_in_text = release >= RUBY_3_2;

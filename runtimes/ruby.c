@@ -53,7 +53,7 @@ static int read_image(struct ruby *p, const char **ret_why)
 	(void)snprintf(p->base.release, sizeof(p->base.release), "%u.%u.%u", p->tables.major,
 		       p->tables.minor, p->tables.micro);
 	if (!find_vm(p)) {
-		*ret_why = "where its virtual machine is cannot be found";
+		*ret_why = "its virtual machine cannot be found";
 		return -ENOTSUP;
 	}
 	if (!memory_u64(&p->base.memory, p->vm_variable))

@@ -32,7 +32,7 @@ static const char *why_ended(enum runtime_step step)
 	case RUNTIME_SPENT:
 		return "it took too many reads";
 	default:
-		return "what HotSpot keeps does not explain the stack";
+		return "HotSpot's memory does not explain the stack";
 	}
 }
 
@@ -155,7 +155,7 @@ static const char *why_chain_ended(enum chain_result result)
 	case CHAIN_SPENT:
 		return "it took too many reads";
 	default:
-		return "what the interpreter keeps is no chain of frames";
+		return "the interpreter's memory holds no chain of frames";
 	}
 }
 
