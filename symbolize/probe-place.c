@@ -469,7 +469,7 @@ static void explain_no_marker(const struct markers *s, char *error, size_t n_err
 	if (s->n_all == 0)
 		(void)snprintf(error, n_error,
 			       "it has no USDT markers: it was built without them (sys/sdt.h), or "
-			       "a library of its has them");
+			       "one of its libraries has them");
 	else
 		(void)snprintf(error, n_error,
 			       "it has no marker %s%s%s%s; perfwalk debug marker FILE lists all",
@@ -486,7 +486,7 @@ static int find_marker(const struct elf_image *im, const char *what,
 	if (s.n == 0)
 		explain_no_marker(&s, error, n_error);
 	else if (s.n_refused)
-		(void)snprintf(error, n_error, "%s stands in %u places of it, more than %d", what,
+		(void)snprintf(error, n_error, "%s has %u places in it, more than %d", what,
 			       s.n + s.n_refused, PROBE_PLACES_MAX);
 	markers_deinit(&s);
 	return s.n_refused ? -E2BIG : s.n ? (int)s.n : -ENOENT;

@@ -188,10 +188,10 @@ static int add_if_room(struct broker *b, const struct events *e, int fd,
 		return add(b, e, fd, facts, places);
 	(void)close(fd);
 	if (log_ratelimit(&b->copies_full, TELL_SECONDS))
-		log_warning("allocations are sampled in %u files: those of process %u are not; "
-			    "containers that share one file (a bind mount, or the same image) need "
-			    "no more than one",
-			    b->n_copies, facts->pid);
+		log_warning("allocations of process %u are not sampled: %u other files are, the "
+			    "most there may be; containers that share one file (a bind mount, or "
+			    "the same image) count as one",
+			    facts->pid, b->n_copies);
 	return -E2BIG;
 }
 

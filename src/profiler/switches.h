@@ -33,7 +33,7 @@ enum switch_how switch_how(int64_t prev_state);
 
 struct switch_out {
 	uint64_t time_ns, sp, ip; /* sp and ip 0: its place is unknown */
-	uint32_t id;		  /* of the thread, in the host's pid namespace */
+	uint32_t id;		  /* of the thread, the same as in switches_in() */
 	uint32_t pid, tid;	  /* in our pid namespace */
 	uint32_t cpu;
 	enum switch_how how;

@@ -244,8 +244,8 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 		else
 			snprintf(buf, size,
 				 "perf_event_open does not exist here, and no seccomp filter hides "
-				 "it: an emulator (qemu-user, gVisor) that has no perf events "
-				 "stands for the kernel; run perfwalk outside of it");
+				 "it: this is an emulator without perf events (qemu-user, gVisor); "
+				 "run perfwalk outside of it");
 		break;
 	case -EMFILE:
 	case -ENFILE:
