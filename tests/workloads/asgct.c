@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An agent for HotSpot that says what AsyncGetCallTrace() says of a thread that a signal interrupts,
- * at the thread's own CPU time: -agentpath:libasgct.so=FILE,PERIOD_NS. The handler passes truth_mark()
- * meanwhile, where a probe lets others look at the very same stack. When the program ends, FILE has a
- * line for each: the thread, its time before and behind the mark (CLOCK_REALTIME), what the call
- * returned, and the methods, innermost first.
+ * An agent for HotSpot that says what AsyncGetCallTrace() says of a thread that a signal
+ * interrupts, at the thread's own CPU time: -agentpath:libasgct.so=FILE,PERIOD_NS. The handler
+ * passes truth_mark() meanwhile, where a probe lets others look at the very same stack. When the
+ * program ends, FILE has a line for each: the thread, its time before and behind the mark
+ * (CLOCK_REALTIME), what the call returned, and the methods, innermost first.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
