@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pyroscope and Parca themselves take what the daemon sends, and tell through their query interfaces
-what they have understood: for every program each stack of names with its number of samples, held
-against what the daemon has kept on the host. Parca also pulls a pprof from [metrics].
+what they have understood: for every program and type each stack of names with its samples or its sum,
+held against what the daemon has kept on the host. Parca also pulls a pprof from [metrics].
 `make check-backends`; it takes minutes to build the servers, once (build-backends.sh)."""
 import base64
 import collections
@@ -16,6 +16,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import alloc_model
 import otlp
 import rig
 
@@ -85,13 +86,39 @@ def frame_names(names):
 
 
 def kept(directory):
-    """{service.name: {stack of names: samples}} of the local store."""
-    found = collections.defaultdict(collections.Counter)
+    """{type: {service.name: {stack of names: value}}} of the local store; and {type: unit}."""
+    found, units = collections.defaultdict(lambda: collections.defaultdict(collections.Counter)), {}
     for name in sorted(glob.glob(directory + "/*.gz")):
         with gzip.open(name) as f:
-            for resource, _, frames, n in otlp.View(otlp.decode(f.read())).samples():
-                found[resource["service.name"]][frame_names(frames)] += n
+            view = otlp.View(otlp.decode(without_memory(f.read())))
+        for resource, kind, unit, frames, n in typed_samples(view):
+            found[kind][resource["service.name"]][frame_names(frames)] += n
+            units[kind] = unit
+    return found, units
+
+
+MEMORY_FIELD = 15
+
+
+def without_memory(data):
+    """A file of the store without what it has beside OTLP."""
+    found, at = b"", 0
+    while at < len(data):
+        tag, start = otlp.varint(data, at, len(data))
+        n, begin = otlp.varint(data, start, len(data))
+        if tag >> 3 != MEMORY_FIELD:
+            found += data[at:begin + n]
+        at = begin + n
     return found
+
+
+def typed_samples(view):
+    for rp in view.message.resource_profiles:
+        resource = otlp.attributes(rp.resource, view.strings)
+        for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
+            kind, unit = (view.strings[i] for i in (profile.sample_type.type_strindex, profile.sample_type.unit_strindex))
+            for s in profile.samples:
+                yield resource, kind, unit, view.frames(s.stack_index), sum(s.values) or len(s.timestamps_unix_nano)
 
 
 def check_same(what, sent, got, services):
@@ -99,8 +126,8 @@ def check_same(what, sent, got, services):
     for service in services:
         a, b = sent[service], got(service)
         wrong = sorted(((k, a[k], b[k]) for k in a.keys() | b.keys() if a[k] != b[k]), key=repr)
-        rig.check(not wrong and a, f"{what}: {service}: {sum(b.values())} samples of {sum(a.values())} in {len(b)} stacks of "
-                  f"{len(a)}, each with its names" + "".join(f"\n    sent {n}, there {m}: {';'.join(k)}" for k, n, m in wrong[:6]))
+        rig.check(not wrong and a, f"{what}: {service}: {sum(b.values())} of {sum(a.values())} in {len(b)} stacks of {len(a)}, each with its "
+                  "names" + "".join(f"\n    sent {n}, there {m}: {';'.join(k)}" for k, n, m in wrong[:6]))
 
 
 def samples_of(nanoseconds):
@@ -191,7 +218,7 @@ scrape_configs:
       process_cpu: {{enabled: true, delta: true, path: /debug/pprof/profile}}
 """)
     Server("parca", [binary, f"--config-path={config}", f"--http-address=127.0.0.1:{port}"],
-           f"http://127.0.0.1:{port}/ready")
+           f"http://127.0.0.1:{port}/api/profiles/types")
     return port
 
 
@@ -200,10 +227,10 @@ def parca(port, path, **query):
         {k.replace("__", "."): v for k, v in query.items()}))
 
 
-def parca_kind(port, name):
+def parca_kind(port, name, sample_type="samples"):
     """The type of profile of that name; as the query language has it."""
     for t in parca(port, "types").get("types", []):
-        if t["name"] == name:
+        if (t["name"], t["sampleType"]) == (name, sample_type):
             return ":".join([name, t["sampleType"], t["sampleUnit"], t["periodType"], t["periodUnit"]]
                             + (["delta"] if t.get("delta") else []))
     return None
@@ -239,14 +266,23 @@ def raw_pprof(name):
     return found
 
 
-def check_parca(port, sent, services, begin):
-    kind = rig.wait_for("Parca knows the type", lambda: parca_kind(port, "perfwalk"), 30)
+def check_parca_type(port, sent, units, sample_type, begin):
+    kind = rig.wait_for(f"Parca knows {sample_type}", lambda: parca_kind(port, "perfwalk", sample_type), 30)
+    rig.check(kind.split(":")[2] == units[sample_type], f"Parca: {kind}, sent in {units[sample_type]}")
 
     def has(service):
-        return samples_of(parca_has(port, kind, "service_name", service, begin))
-    total = sum(sent[services[0]].values())
-    rig.wait_for(f"Parca has all of {services[0]}", lambda: sum(has(services[0]).values()) >= total, 60)
-    check_same("Parca", sent, has, services)
+        found = parca_has(port, kind, "service_name", service, begin)
+        return samples_of(found) if sample_type == "samples" else found
+    services = sorted(sent[sample_type])
+    for service in services:
+        total = sum(sent[sample_type][service].values())
+        rig.wait_for(f"Parca has all {sample_type} of {service}", lambda s=service, n=total: sum(has(s).values()) >= n, 60)
+    check_same(f"Parca, {sample_type}", sent[sample_type], has, services)
+
+
+def check_parca(port, sent, units, begin):
+    for sample_type in sorted(sent):
+        check_parca_type(port, sent, units, sample_type, begin)
     labels = parca(port, "labels").get("labelNames", [])
     rig.check({"service_name", "thread_name"} <= set(labels), f"Parca: labels: {', '.join(sorted(labels))}")
 
@@ -265,9 +301,41 @@ def check_pulled(port, begin):
 
 # ---- All of it ----
 
+# Two daemons one after the other, for not all of these go together: its config, and what runs meanwhile.
+TIMES = """memory_growth = yes
+[off_cpu]
+enabled = yes
+locks = yes
+wall = yes
+"""
+MEMORY = """[alloc]
+enabled = yes
+"""
+PROGRAMS = ("chain", "cxx", "waits", "leak")
+TYPES = {"samples", "off_cpu", "lock_wakeups", "wall", "memory_growth", "alloc_space", "alloc_objects", "inuse_space",
+         "inuse_objects"}
+
+
+def send(name, more, exports, programs, directory):
+    """Lets a daemon export what programs do for some windows: the directory with what it kept."""
+    store = rig.path(f"{name}.store")
+    started = [rig.start(argv, cwd=directory, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
+               for argv, environment in programs]
+    daemon = rig.Daemon(f"[profiler]\nreporter_interval = 2s\nsamples_per_second = {RATE}\n{more}[filter]\n"
+                        f"include_comm = {', '.join(PROGRAMS)}\n[store]\nenabled = yes\npath = {store}\n{exports}", name=name)
+    daemon.wait_up()
+    rig.wait_for("three windows", lambda: len(glob.glob(store + "/*.gz")) >= 3, 30)
+    rig.check(daemon.stop()[0] == 0, f"{name}: the daemon leaves with 0")
+    told = [l for l in daemon.log().splitlines() if "export:" in l]
+    rig.check(not told, f"{name}: and had nothing to say of its destinations {told}")
+    for p in started:
+        rig.end(p)
+    return store
+
 
 def main():
     rig.need_root()
+    rig.need_allocations()
     os.environ["PATH"] += ":/usr/local/go/bin"
     rig.need_programs("go")
     binaries, missing = {}, []
@@ -282,29 +350,24 @@ def main():
     pyroscope = start_pyroscope(binaries["pyroscope"]) if binaries["pyroscope"] else None
     metrics = rig.free_port()
     parca_port = start_parca(binaries["parca"], metrics) if binaries["parca"] else None
-    directory, store = rig.build_workloads("chain", "cxx"), rig.path("store")
-    for name in ("chain", "cxx"):
-        rig.start([f"./{name}"], cwd=directory, stdout=subprocess.DEVNULL)
-    begin = time.time()
-    daemon = rig.Daemon(f"[profiler]\nreporter_interval = 2s\nsamples_per_second = {RATE}\n"
-                        f"[store]\nenabled = yes\npath = {store}\n[metrics]\nlisten = 127.0.0.1:{metrics}\n"
-                        + (pyroscope_sections(pyroscope) if pyroscope else "")
-                        + (f"[export:parca]\nendpoint = http://127.0.0.1:{parca_port}\nprotocol = grpc\n"
-                           "preset = parca\n" if parca_port else ""))
-    daemon.wait_up()
-    rig.wait_for("five windows", lambda: len(glob.glob(store + "/*.gz")) >= 5, 30)
-    if parca_port:
-        check_pulled(parca_port, begin)
-    rig.check(daemon.stop()[0] == 0, "the daemon leaves with 0")
-    told = [l for l in daemon.log().splitlines() if "export:" in l]
-    rig.check(not told, f"and had nothing to say of its destinations {told}")
-    sent = kept(store)
-    services = [s for s, _ in sorted(sent.items(), key=lambda x: (x[0] != "chain", -sum(x[1].values())))][:6]
-    rig.check({"chain", "cxx"} <= set(services), f"programs: {services}")
+    directory, begin = rig.build_workloads(*PROGRAMS), time.time()
+    exports = (pyroscope_sections(pyroscope) if pyroscope else "") + (
+        f"[export:parca]\nendpoint = http://127.0.0.1:{parca_port}\nprotocol = grpc\npreset = parca\n" if parca_port else "")
+    library = {"LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": "65536"}
+    memory, memory_units = kept(send("memory", MEMORY, exports, [(("sh", "-c", "while ./leak 500; do :; done"), library)], directory))
+    sent, units = kept(send("times", TIMES, exports + f"[metrics]\nlisten = 127.0.0.1:{metrics}\n",
+                            [(("./chain",), {}), (("./cxx",), {}), (("./waits", "100000"), {})], directory))
+    for kind in memory:
+        for service in memory[kind]:
+            sent[kind][service] += memory[kind][service]
+    units.update(memory_units)
+    rig.check(set(sent) == TYPES, f"types: {', '.join(f'{k} in {u}' for k, u in sorted(units.items()))}")
+    rig.check({"chain", "cxx"} <= set(sent["samples"]), f"programs: {sorted(sent['samples'])}")
     if pyroscope:
-        check_pyroscope(pyroscope, sent, services, begin)
+        check_pyroscope(pyroscope, sent["samples"], ["chain", "cxx"], begin)
     if parca_port:
-        check_parca(parca_port, sent, services, begin)
+        check_parca(parca_port, sent, units, begin)
+        check_pulled(parca_port, begin)
 
 
 rig.run(main)
