@@ -145,7 +145,7 @@ _Static_assert(offsetof(struct message, answer.error) ==
 static bool is_refused(const struct answer_sources *s, struct asker *asker,
 		       const struct message *ask)
 {
-	if ((asker->row->may_ask & ASK_BIT(ask->type)) &&
+	if (is_ask(ask->type) && (asker->row->may_ask & ASK_BIT(ask->type)) &&
 	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->recording))
 		return false;
 	if (!asker->refused)

@@ -13,8 +13,13 @@
 
 /* Sets of kinds, and of types of requests. */
 #define PEER_BIT(kind) (UINT32_C(1) << (kind))
-#define ASK_BIT(type)  (UINT64_C(1) << (type))
-_Static_assert(PEER_N <= 32 && MESSAGE_N_TYPES <= 64, "fit into a set");
+#define ASK_BIT(type)  (UINT64_C(1) << ((type)-MESSAGE_ASK_MAPS))
+_Static_assert(PEER_N <= 32 && MESSAGE_ANSWER - MESSAGE_ASK_MAPS <= 64, "fit into a set");
+/* Is that a type of requests, which have a bit? */
+static inline bool is_ask(uint32_t type)
+{
+	return type >= MESSAGE_ASK_MAPS && type < MESSAGE_ANSWER;
+}
 
 struct privileges;
 
