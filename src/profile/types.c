@@ -51,23 +51,22 @@ uint64_t profile_counter(const struct profile *p, enum profile_counter c)
 	return n;
 }
 
-/* Samples in the values; 0: these do not say. */
-static uint64_t count_in_values(const struct profile_type *t)
+/* Do the values say how many samples they are? *ret: so many. */
+static bool count_in_values(const struct profile_type *t, uint64_t *ret)
 {
-	uint64_t n = 0;
-
-	for (uint32_t i = 0; i < t->samples.n && t->weighted; i++)
-		n += t->samples.items[i].n;
-	return n;
+	*ret = 0;
+	for (uint32_t i = 0; i < t->samples.n; i++)
+		*ret += t->samples.items[i].n;
+	return t->weighted && (*ret || t->samples.n == 0);
 }
 
 static uint64_t all_samples(const struct profile_type *t, const uint64_t *c)
 {
-	uint64_t n = count_in_values(t);
+	uint64_t n;
 
-	return n ? n + c[PROFILE_SAMPLES_FILTERED] + c[PROFILE_SAMPLES_DROPPED] +
-			       c[PROFILE_SAMPLES_DIED]
-		 : c[PROFILE_SAMPLES];
+	return count_in_values(t, &n) ? n + c[PROFILE_SAMPLES_FILTERED] +
+						c[PROFILE_SAMPLES_DROPPED] + c[PROFILE_SAMPLES_DIED]
+				      : c[PROFILE_SAMPLES];
 }
 
 uint64_t profile_type_counter(const struct profile_type *t, enum profile_counter c)
