@@ -206,6 +206,20 @@ void switches_begin(struct switches *s, const struct switch_out *o, bool running
 	t->cpu = o->cpu;
 }
 
+void switches_stands(struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = switches_thread_of(s, o);
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	if (!t || t->doing != NOTHING_KNOWN)
+		return;
+	t->doing = BLOCKED;
+	t->since_ns = t->out_ns = o->time_ns;
+	t->cpu = o->cpu;
+	t->assumed = true;
+	t->key = switches_key_of(s, row, o);
+}
+
 void switches_out(struct switches *s, const struct switch_out *o)
 {
 	static const enum doing next[] = {[SWITCH_BLOCKED] = BLOCKED,

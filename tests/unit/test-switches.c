@@ -511,7 +511,34 @@ static bool wants_even(void *ctx, const struct switch_out *first)
 	return first->id % 2 == 0;
 }
 
-/* Whose time is not taken is asked about once, and never told. */
+/* Threads that were found blocked: one goes on, one was wrongly found, one is known already. */
+static void test_stands(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	const struct switch_totals *t = switches_totals(s);
+	struct switch_out o = {.id = 100, .pid = 7, .tid = 100, .sp = 1, .ip = 2, .time_ns = 1000};
+
+	switches_stands(s, &o);
+	switches_in(s, 100, 0, 1400); /* blocked 400 */
+	o.time_ns = 1450;
+	switches_stands(s, &o); /* it runs: known */
+	o.time_ns = 1500;
+	switches_out(s, &o); /* ran 100 */
+	switches_in(s, 100, 0, 1510);
+	o = (struct switch_out){.id = 101, .pid = 7, .tid = 101, .sp = 1, .ip = 2, .time_ns = 1000};
+	switches_stands(s, &o);
+	o.time_ns = 1300;
+	switches_out(s, &o); /* what it did is anybody's guess */
+	switches_in(s, 101, 0, 1320);
+	switches_close(s, 1600);
+	CHECK_INT(t->blocked_ns, ==, 400 + 10 + 20);
+	CHECK_INT(t->running_ns, ==, 100 + 90 + 280);
+	CHECK_INT(t->unknown_ns, ==, 300);
+	CHECK_INT(t->n_broken, ==, 0);
+	switches_free(s);
+}
+
 /* From its start to its end, and another program in between: nothing is left out. */
 static void test_whole_life(void)
 {
@@ -541,6 +568,7 @@ static void test_whole_life(void)
 	switches_free(s);
 }
 
+/* Whose time is not taken is asked about once, and never told. */
 static void test_wanted(void)
 {
 	const struct switches_callbacks some = {.tell = on_wait, .wants = wants_even};
@@ -993,6 +1021,7 @@ int main(void)
 	RUN(test_carried_on);
 	RUN(test_broken_pairs);
 	RUN(test_ends);
+	RUN(test_stands);
 	RUN(test_whole_life);
 	RUN(test_wanted);
 	RUN(test_well_known);
