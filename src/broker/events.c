@@ -396,7 +396,7 @@ int events_enable(struct events *e, bool enable)
  * Events of tasks that are inherited follow their CPUs, so those of a new CPU must be opened for
  * each task that is alive.
  */
-static size_t list_tasks(const struct events *e, pid_t *tasks, size_t max)
+size_t events_list_tasks(const struct events *e, pid_t *tasks, size_t max)
 {
 	const struct events_targets *t = &e->targets;
 	size_t n = t->n_pids < max ? t->n_pids : max;
@@ -411,7 +411,7 @@ static size_t list_tasks(const struct events *e, pid_t *tasks, size_t max)
 static int open_cpu_of_tasks(struct events *e, int cpu)
 {
 	_cleanup_free_ pid_t *tasks = calloc(MAX_LATE_TASKS, sizeof(*tasks));
-	size_t n = tasks ? list_tasks(e, tasks, MAX_LATE_TASKS) : 0, i = 0;
+	size_t n = tasks ? events_list_tasks(e, tasks, MAX_LATE_TASKS) : 0, i = 0;
 	int r = -ESRCH;
 
 	while (i < n && r == -ESRCH)
@@ -440,7 +440,7 @@ static int attach_copy_to_tasks(struct events *e, const struct sample_options *o
 				const struct sample_cpu *to)
 {
 	_cleanup_free_ pid_t *tasks = calloc(MAX_LATE_TASKS, sizeof(*tasks));
-	size_t n = tasks ? list_tasks(e, tasks, MAX_LATE_TASKS) : 0;
+	size_t n = tasks ? events_list_tasks(e, tasks, MAX_LATE_TASKS) : 0;
 	int r = 0;
 
 	if (o->event.uprobe->by_path && !o->this_thread)

@@ -73,6 +73,9 @@ void events_refill(struct events *e);
 int events_add_copy(struct events *e, const struct sample_uprobe *copy, bool enable);
 void events_remove_copy(struct events *e, const struct sample_uprobe *copy);
 
+/* The threads of the targets and of their descendants that are alive now, at most max: how many. */
+size_t events_list_tasks(const struct events *e, pid_t *tasks, size_t max);
+
 /*
  * Opens the event on a CPU that came online. Events of tasks are opened for the targets and their
  * descendants that live now. enable: they count at once. Returns the new row, borrowed until the

@@ -251,6 +251,9 @@ bool broker_may_read(void *ctx, uint32_t pid);
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b));
 /* The profiler has looked. */
 void broker_has_looked(struct broker *b);
+/* Tells the profiler which threads of the given processes are blocked now, for off-CPU time
+ * (stands.c). */
+void broker_tell_standing(struct broker *b);
 /* Begins to sample (sampling.c). 0 or -errno. */
 int broker_begin(struct broker *b);
 

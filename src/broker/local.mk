@@ -26,6 +26,7 @@ libbroker_a_SOURCES = \
 	src/broker/readers.c \
 	src/broker/sampling.c \
 	src/broker/setup.c \
+	src/broker/stands.c \
 	src/broker/statistics.c \
 	src/broker/status.c \
 	src/broker/strikes.c src/broker/strikes.h \

@@ -121,6 +121,8 @@ int broker_begin(struct broker *b)
 	bool enable = !b->options.enable_on_exec && !b->paused;
 	int r = enable ? broker_enable_events(b, true) : 0;
 
+	if (r == 0 && enable)
+		broker_tell_standing(b);
 	if (r == 0 && b->options.begun)
 		b->options.begun(b->options.ctx);
 	return r;

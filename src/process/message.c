@@ -37,6 +37,7 @@ static const struct {
 	[MESSAGE_CLIENT_GONE] = {BODY(client), 0, 0},
 	[MESSAGE_THREAD] = {BODY(client), 0, 0},
 	[MESSAGE_LOOK] = {BODY(client), 0, 0},
+	[MESSAGE_STANDS] = {BODY(stands), 0, 0},
 	[MESSAGE_FRAMES] = {HEADER, 1, 1},
 	[MESSAGE_FETCHED] = {BODY(fetch), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},

@@ -53,9 +53,10 @@ enum message_type {
 	/* to the profiler: look for an interpreter in a process before its first sample; pid 0:
 	 * that was the last one. The profiler sends the last one back when it has looked at all. */
 	MESSAGE_LOOK,
-	MESSAGE_PLACE, /* to the symbolizer: the place of the profiler that has exited */
-	MESSAGE_LOST,  /* to the symbolizer: samples lost with their payloads */
-	MESSAGE_STOP,  /* finish the current work and exit */
+	MESSAGE_STANDS, /* to the profiler: a thread was found blocked when the events began */
+	MESSAGE_PLACE,	/* to the symbolizer: the place of the profiler that has exited */
+	MESSAGE_LOST,	/* to the symbolizer: samples lost with their payloads */
+	MESSAGE_STOP,	/* finish the current work and exit */
 	/* child -> broker */
 	/* the profiler wants stack copies of another size; the answer, which follows the new
 	 * events, is the size in force */
@@ -316,6 +317,11 @@ struct message {
 			uint64_t sp, ip;	    /* where it stood; 0, 0: unknown */
 			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
 		} ask_blocked;
+		struct {
+			uint64_t time_ns; /* CLOCK_MONOTONIC */
+			uint64_t sp, ip;
+			uint32_t pid, tid;
+		} stands;
 		struct {
 			uint64_t address;
 			uint32_t pid, reserved;

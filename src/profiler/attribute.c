@@ -533,6 +533,12 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	return true;
 }
 
+void attribution_stands(struct attribution *a, const struct message *m)
+{
+	if (a->off_cpu)
+		off_cpu_stands(a->off_cpu, m);
+}
+
 void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns)
 {
 	struct host_process *p = host_process_get(a->host, pid, pid, time_ns);

@@ -83,6 +83,9 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
  * read. */
 void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes);
 
+/* Takes MESSAGE_STANDS, for off-CPU time. */
+void attribution_stands(struct attribution *a, const struct message *m);
+
 /* Looks for an interpreter in a process that may not have been sampled yet. time_ns: perf clock. */
 void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns);
 /* Ends of allocated blocks were missed. */

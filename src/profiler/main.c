@@ -350,6 +350,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_LOOK:
 		look_at(p, m);
 		break;
+	case MESSAGE_STANDS:
+		attribution_stands(p->attribution, m);
+		break;
 	case MESSAGE_CPU_ADD:
 		add_cpu(p, m, fds);
 		return;

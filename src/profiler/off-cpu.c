@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <linux/perf_event.h>
 
+#include "src/process/message.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/block-proofs.h"
 #include "src/profiler/blocked-call.h"
@@ -557,6 +558,16 @@ static enum profile_marker late_marker(const struct attribution *a, uint32_t n)
 								  : marker;
 }
 
+/* Its switch was recorded, with registers. */
+static bool has_spot(const struct switch_out *block)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < SWITCH_REGS; i++)
+		any |= block->regs[i];
+	return any != 0;
+}
+
 /*
  * A thread that blocks seldom and for long is sampled last of all, but it stands still: its
  * stack can be read meanwhile. The registers are those of its switch, as far as they were
@@ -590,8 +601,8 @@ static void add_late(struct off_cpu *o, const struct late *l)
 		return;
 	memcpy(spot.regs, l->block.regs, sizeof(spot.regs));
 	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
-	r.sample.user_regs_valid = l->block.ip ? sample_spot_to_regs(&spot, regs)
-					       : sample_place_to_regs(t.sp, t.ip, regs);
+	r.sample.user_regs_valid = has_spot(&l->block) ? sample_spot_to_regs(&spot, regs)
+						       : sample_place_to_regs(t.sp, t.ip, regs);
 	r.sample.user_regs = regs;
 	r.sample.stack = o->late_bytes;
 	r.sample.n_stack = t.n_bytes;
@@ -643,6 +654,23 @@ void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 		l->read_ns = clock_monotonic_ns();
 		o->n_late += l->fd >= 0;
 	}
+}
+
+void off_cpu_stands(struct off_cpu *o, const struct message *m)
+{
+	bool plain = o->events[o->blocks].options.switch_fields.plain;
+	const struct switch_out out = {
+		.time_ns = m->stands.time_ns,
+		.sp = plain ? 0 : m->stands.sp,
+		.ip = plain ? 0 : m->stands.ip,
+		.id = m->stands.tid,
+		.pid = m->stands.pid,
+		.tid = m->stands.tid,
+		.how = SWITCH_BLOCKED,
+	};
+
+	if (!o->a->other_clock)
+		switches_stands(o->switches, &out);
 }
 
 void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l)

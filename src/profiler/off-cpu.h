@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct attribution;
+struct message;
 struct ledger;
 struct off_cpu;
 struct record;
@@ -26,6 +27,8 @@ void off_cpu_record(struct off_cpu *o, const struct record *r);
 /* All switches up to that time were taken: reads the stacks of threads that have been blocked for
  * long and whose stack is unknown. */
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
+/* Takes MESSAGE_STANDS: a thread whose last switch came before all records. */
+void off_cpu_stands(struct off_cpu *o, const struct message *m);
 /* Switches of some CPU were lost, and no record says so. */
 void off_cpu_lost(struct off_cpu *o);
 /* The window ends: all time up to time_ns (perf clock) becomes samples. pause: no switches follow

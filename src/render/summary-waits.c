@@ -36,7 +36,7 @@ void summary_put_states(const struct summary_page *pg)
 		       c[PROFILE_STOPPED_US] + c[PROFILE_UNKNOWN_US];
 	char text[64], count[32], why[96];
 
-	if (!c[PROFILE_SWITCHES])
+	if (!all)
 		return;
 	(void)snprintf(why, sizeof(why), "of all threads, by %s context switches",
 		       summary_format_count(count, c[PROFILE_SWITCHES]));
