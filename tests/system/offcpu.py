@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 
 import otlp
 import rig
@@ -350,6 +351,33 @@ def in_turns(d, config, program, sink):
     load.kill()
 
 
+HANGS = """
+import threading, time
+locks = [threading.Lock() for _ in range(3)]
+for l in locks: l.acquire()
+for l in locks[1:]: threading.Thread(target=l.acquire, daemon=True).start()
+print("ready", flush=True)
+locks[0].acquire()
+"""
+
+
+def of_a_process_that_hangs():
+    """No thread of it switches: all its time is of the block it was found in."""
+    p = rig.start([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True)
+    rig.check(p.stdout.readline() == "ready\n", "a process that hangs")
+    tids = [int(x) for x in os.listdir(f"/proc/{p.pid}/task")]
+    rig.wait_for("all threads wait", lambda: all(rig.status_of(f"{p.pid}/task/{t}")["State"].startswith("S") for t in tids))
+    out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", "-o", "hangs.pb.gz"], cwd=rig.workdir(),
+                         capture_output=True, text=True, timeout=120, check=True).stdout
+    us = 1e6 * len(tids) * float(re.search(r" for ([\d.]+) s on ", out)[1])
+    stacks = folded_of("hangs.pb.gz", of=rig.comm_of(p.pid))
+    told = sum(us for frames, us in stacks if frames[0] == "[wait: lock]" and any("acquire" in f for f in frames))
+    # The head of the summary has a tenth of a second.
+    rig.check(len(tids) == 3 and 0.9 * us <= told <= 1.05 * us, f"{len(tids)} threads that wait for locks: {told} us of {us:.0f}, all {stacks}")
+    rig.check(re.search(r"^  blocked +[\d.]+ s ", out, re.M), f"the summary accounts for it: {out}")
+    rig.end(p)
+
+
 def refused_configs():
     for more, word in (("[filter]\ninclude_cpus = 0\n", "include_cpus"),
                        ("[event:page-faults]\n[event:context-switches]\n[event:cpu-migrations]\n[event:major-faults]\n", "too many")):
@@ -367,6 +395,7 @@ def main():
     refusals()
     of_a_command(program)
     wire_form()
+    of_a_process_that_hangs()
     beside_memory(program)
     idle_threads()
     without_tracefs(program)
