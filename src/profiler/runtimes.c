@@ -18,7 +18,7 @@ enum {
 	/* Of one walk. A deep stack of code never seen takes more: what is learned is kept, and a
 	 * later sample of it gets further. */
 	MAX_READS = 2000,
-	MAX_BYTES = 1 << 20,
+	MAX_BYTES = 8 << 20, /* V8 is read by pages */
 	MAX_INLINED = 64,
 	SHARE_PERCENT = 5,
 	DEAD_AFTER = 64, /* walks in vain */

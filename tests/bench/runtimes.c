@@ -21,7 +21,7 @@
 #include "runtimes/stepper.h"
 
 /* Frames on native stacks are read late, some samples in a row. */
-enum { STACK_BYTES = 65536, BATCH = 20, MAX_STEPS = 512, MAX_READS = 2000, MAX_BYTES = 1 << 20 };
+enum { STACK_BYTES = 65536, BATCH = 20, MAX_STEPS = 512, MAX_READS = 2000, MAX_BYTES = 8 << 20 };
 
 struct bench_row {
 	uint64_t ns;
