@@ -7,11 +7,14 @@ Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint loo
 places."""
 import glob
 import hashlib
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
+import traceback
 import urllib.request
 
 import rig
@@ -77,6 +80,31 @@ def run(*argv, cwd=None, **more):
     return p.stdout
 
 
+def attempt(call, args):
+    """In a process of its own: its exit status is the verdict."""
+    try:
+        begin = time.monotonic()
+        call(*args)
+        rig.say(f"{call.__name__} {' '.join(str(a) for a in args if isinstance(a, str))}: {time.monotonic() - begin:.0f} s")
+    except rig.Failure as e:
+        rig.say(f"FAILED: {e}")
+        os._exit(1)
+    except Exception:
+        rig.say(traceback.format_exc())
+        os._exit(1)
+    os._exit(0)  # what the test has to end is its first process's
+
+
+def beside(*calls):
+    """Each with its arguments, all at the same time."""
+    processes = [multiprocessing.get_context("fork").Process(target=attempt, args=(call, args)) for call, *args in calls]
+    for p in processes:
+        p.start()
+    for p in processes:
+        p.join()
+    rig.check(all(p.exitcode == 0 for p in processes), f"{len(calls)} parts at the same time")
+
+
 def variable(name):
     with open(os.path.join(build_directory(), "Makefile"), encoding="utf-8") as f:
         return re.search(rf"^{name} = (.*)$", f.read(), re.M)[1]
@@ -86,11 +114,11 @@ def found(family, release, debug=""):
     return glob.glob(os.path.join(build_directory(), family.pattern.format(debug, variable("VERSION"), release)))[0]
 
 
-def build(families, level):
+def build(families):
     """Release 1, and 2 with another default configuration, out of the build directory's way."""
     names = [f.name for f in families]
     with rig.make_alone():
-        run("make", "-s", *names, f"PACKAGE_XZ={level}", cwd=build_directory())
+        run("make", "-s", *names, "PACKAGE_XZ=0", cwd=build_directory())
     with open(os.path.join(build_directory(), "packages/tree" + CONFIG), "a", encoding="utf-8") as f:
         f.write(CHANGED)
     for name in names:
@@ -298,31 +326,29 @@ def debootstrap(suite):
         shutil.rmtree(new, ignore_errors=True)
 
 
-def check_lint(families, packages):
+def check_lint(packages):
     for family, tool in ((Deb, ["lintian", "--fail-on", "error,warning"]),
                          (Rpm, ["rpmlint", "-c", os.path.join(rig.TOP, "etc/packages/rpmlint.toml")])):
-        if family not in families or not shutil.which(tool[0]):
-            rig.leave_out(f"{tool[0]} is not installed")
-            continue
         said = run(*tool, packages[family.name, 1], packages[family.name, "debug"])
         rig.check(family is Deb or "0 errors, 0 warnings" in said, f"{tool[0]} finds nothing that has no name in its list")
 
 
-def build_in(place, names):
-    """The packages of a clone there, as small as possible in time; without a cache, which has what others compiled."""
+def build_in(place, names, **environment):
+    """The packages of a clone there, as small as possible in time."""
     clone = rig.path(place)
     run("git", "clone", "-q", rig.TOP, clone)
     run("autoreconf", "-fi", cwd=clone)
     options = run("./config.status", "--config", cwd=build_directory()).strip()
     os.makedirs(clone + "/out")
     run("sh", "-c", f"../configure {options} && make -j2 && make {' '.join(names)} PACKAGE_XZ=0", cwd=clone + "/out",
-        CCACHE_DISABLE="1")
+        **environment)
     return {os.path.basename(path): path for path in glob.glob(clone + "/out/*.deb") + glob.glob(clone + "/out/*.rpm")}
 
 
 def check_same_bytes(families):
+    """What a cache may give the first, of whoever compiled it, the compiler makes for the second."""
     names = [f.name for f in families]
-    first, second = build_in("here", names), build_in("another/place/of/the/sources", names)
+    first, second = build_in("here", names), build_in("another/place/of/the/sources", names, CCACHE_DISABLE="1")
     rig.check(len(first) == 2 * len(families) and first.keys() == second.keys(), f"two clones make {len(first)} packages each")
     for name, path in first.items():
         with open(path, "rb") as a, open(second[name], "rb") as b:
@@ -331,9 +357,6 @@ def check_same_bytes(families):
 
 def check_signature():
     """By a key that lives no longer than the test."""
-    if not shutil.which("gpg"):
-        rig.leave_out("gpg is not installed")
-        return
     home = rig.path("keys")
     os.mkdir(home, 0o700)
     key = ("--batch", "--passphrase", "", "--quick-generate-key", "test@perfwalk.invalid", "default", "sign", "1d")
@@ -345,33 +368,55 @@ def check_signature():
     run("gpgconf", "--kill", "all", GNUPGHOME=home)
 
 
+def check_files(families, packages):
+    """All that needs no other host."""
+    check_lint(packages)
+    check_same_bytes(families)
+    check_signature()
+
+
+def make_roots(suites):
+    """Where an archive cannot be had, the others go on."""
+    for suite in suites:
+        try:
+            debootstrap(suite)
+        except (rig.Failure, OSError) as e:
+            rig.say(f"{suite}: {e}")
+
+
+def on_releases(families, packages, hosts):
+    """hosts: suites, or directories with a root."""
+    beside((make_roots, [h for h in hosts if not h.startswith("/")]), (check_files, families, packages))
+    for host in hosts:
+        root = host if host.startswith("/") else kept_root(host)
+        if not os.path.exists(root):
+            rig.leave_out(f"{host}: its files cannot be had")
+            continue
+        beside(*((on_machine, family, packages, root, f"{host} {family.name}") for family in families))
+
+
 def main():
     rig.need_root()
     rig.need_programs("busybox")
     if not os.path.exists(os.path.join(build_directory(), "Makefile")):
         rig.skip("the program under test is not in its build directory")
-    suites = sys.argv[1:]
+    hosts = sys.argv[1:]
+    if hosts:
+        rig.need_programs("dpkg-deb", "rpmbuild", "lintian", "rpmlint", "gpg")
     families = []
     for family, tool in ((Deb, "dpkg-deb"), (Rpm, "rpmbuild")):
         if shutil.which(tool):
             families.append(family)
         else:
             rig.leave_out(f"{tool} is not installed")
-    level = "6" if suites else "0"
-    packages = build(families, level)
+    packages = build(families)
     for family in families:
         check_contents(family, packages)
-    if suites:
-        check_lint(families, packages)
-        check_same_bytes(families)
-        check_signature()
-    for base in suites or ["/"]:
-        root = base
-        if not base.startswith("/"):
-            debootstrap(base)
-            root = kept_root(base)
-        for family in families:
-            on_machine(family, packages, root, f"{base} {family.name}" if suites else family.name)
+    if hosts:
+        on_releases(families, packages, hosts)
+        return
+    for family in families:
+        on_machine(family, packages, "/", family.name)
 
 
 rig.run(main)
