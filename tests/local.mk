@@ -179,7 +179,7 @@ check-fresh:
 
 # The packages on Debian's releases, as root: python3 tests/system/packages.py has it shorter.
 check-packages: perfwalk
-	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie focal jammy noble}
 
 # The packages and the bundle for other processors, built here and tried in a Debian of each under qemu-user, as root.
 check-foreign-packages:
@@ -188,10 +188,10 @@ check-foreign-packages:
 	done
 .PHONY: check-foreign-packages
 
-# All of it on a kernel of aarch64, in an emulated machine.
-check-aarch64-kernel:
-	sh $(srcdir)/tests/kernels/run.sh --processor aarch64 $(KERNELS)
-.PHONY: check-aarch64-kernel
+# All of it on a kernel of another processor, in an emulated machine.
+check-aarch64-kernel check-riscv64-kernel:
+	sh $(srcdir)/tests/kernels/run.sh --processor $(word 2,$(subst -, ,$@)) $(KERNELS)
+.PHONY: check-aarch64-kernel check-riscv64-kernel
 
 # Static analysers over the program: gcc, clang and cppcheck, or ANALYSE_TOOLS="..."; ANALYSE_FILES="..." for some only.
 analyse: $(BUILT_SOURCES)

@@ -20,6 +20,7 @@ cd /tmp || poweroff -f
 ifconfig lo 127.0.0.1 up
 exec 3>"/dev/$results" # named on the kernel's command line
 
+LAST=$(($(nproc) - 1))
 ONLINE=/sys/devices/system/cpu/cpu1/online
 PARANOID=/proc/sys/kernel/perf_event_paranoid
 CHAIN="main;chain_one;chain_two;chain_three;chain_four;chain_five;chain_leaf"
@@ -103,7 +104,7 @@ stop_record()
 
 note "$(uname -r), $(nproc) CPUs, perf_event_paranoid $(cat $PARANOID)"
 default=$(cat $PARANOID)
-pin chain 1 600 & # killed before that
+pin chain $LAST 600 & # killed before that
 # What runs for the first time is slow in an emulated machine, slow enough to be taken for stuck.
 perfwalk record -a -d 1 -o warm.folded >warm.out 2>&1
 dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
@@ -296,9 +297,9 @@ if grep -q mem /sys/power/state 2>/dev/null && [ -w /sys/class/rtc/rtc0/wakealar
 	start_record sleepy
 	echo +3 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state
 	check $? "suspended and woken by the clock" sleepy.log
-	pin woken 1 5
+	pin woken $LAST 5
 	stop_record
-	check_again sleepy.folded woken "CPU 1 after a suspend" sleepy.log
+	check_again sleepy.folded woken "CPU $LAST after a suspend" sleepy.log
 	note "the log:$(sed -n 's/.*\(CPU 1 .*\)/ \1;/p' sleepy.log | tr -d '\n')"
 else
 	skip "suspend: this kernel cannot"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# perfwalk on other kernels: sh tests/kernels/run.sh [--processor aarch64] [KERNEL...]
+# perfwalk on other kernels: sh tests/kernels/run.sh [--processor aarch64|riscv64] [KERNEL...]
 #
 # Boots kernels in qemu (emulated, two CPUs, no disk, no network) with an initramfs of busybox, the built
 # perfwalk and a program with a known call tree; guest.sh is what runs inside. KERNEL is a series (6.1), a
@@ -67,10 +67,14 @@ choose_processor()
 {
 	case $processor in
 	x86_64)
-		debian=amd64 needed=qemu-system-x86_64:qemu-system-x86 ;;
+		debian=amd64 variant=cloud-amd64 needed=qemu-system-x86_64:qemu-system-x86 ;;
 	aarch64)
-		debian=arm64 needed="qemu-system-aarch64:qemu-system-arm qemu-aarch64:qemu-user
+		debian=arm64 variant=cloud-arm64 needed="qemu-system-aarch64:qemu-system-arm qemu-aarch64:qemu-user
 			aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu aarch64-linux-gnu-g++:g++-aarch64-linux-gnu" ;;
+	riscv64)
+		debian=riscv64 variant=riscv64 needed="qemu-system-riscv64:qemu-system-misc qemu-riscv64:qemu-user
+			riscv64-linux-gnu-gcc:gcc-riscv64-linux-gnu"
+		export WORKLOAD_FLAGS=-fasynchronous-unwind-tables ;; # which gcc 12 does not make by itself there
 	*)
 		give_up "no machine for $processor" ;;
 	esac
@@ -79,20 +83,28 @@ choose_processor()
 # Its two serial ports are files: what the kernel says, and the guest's verdicts.
 emulate() # CONSOLE RESULTS QEMU-OPTIONS...
 {
-	console=$1 results=$2
+	console=$1 results=$2 ports="console=ttyS0 results=ttyS1"
+	# Time is that of the instructions it has run, 250 a microsecond, so that a busy host makes nothing late in it.
+	clock="-icount shift=2,sleep=off"
 	shift 2
 	case $processor in
 	x86_64)
-		# Its time is the host's. Where that is busy, the kernel would find that its timer does not tick.
-		exec timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg -cpu max -serial "file:$console" -serial "file:$results" "$@" \
-			-append "console=ttyS0 no_timer_check results=ttyS1 quiet panic=-1 rdinit=/init" ;;
+		# Two of its CPUs do not boot by that. By the host's time the kernel would find, where that is busy, that
+		# its timer does not tick.
+		ports="$ports no_timer_check" clock=
+		set -- -smp 2 -cpu max -serial "file:$console" -serial "file:$results" "$@" ;;
 	aarch64)
-		# Its time is that of the instructions it has run, 250 a microsecond, so that a busy host makes nothing
-		# late in it. Pointers are signed by a sum that costs little.
-		exec timeout -k 10 "$limit" qemu-system-aarch64 -accel tcg -icount shift=2,sleep=off -M virt -cpu max,pauth-impdef=on -serial "file:$console" \
-			-chardev "file,id=results,path=$results" -device pci-serial,chardev=results "$@" \
-			-append "console=ttyAMA0 results=ttyS0 quiet panic=-1 rdinit=/init" ;;
+		ports="console=ttyAMA0 results=ttyS0"
+		# Pointers are signed by a sum that costs little.
+		set -- -smp 2 -M virt -cpu max,pauth-impdef=on -serial "file:$console" \
+			-chardev "file,id=results,path=$results" -device pci-serial,chardev=results "$@" ;;
+	riscv64)
+		# Nor do two of these.
+		set -- -smp 1 -M virt -serial "file:$console" \
+			-chardev "file,id=results,path=$results" -device pci-serial,chardev=results "$@" ;;
 	esac
+	# shellcheck disable=SC2086
+	exec timeout -k 10 "$limit" "qemu-system-$processor" -accel tcg $clock "$@" -append "$ports quiet panic=-1 rdinit=/init"
 }
 
 find_perfwalk()
@@ -111,11 +123,11 @@ find_perfwalk()
 	give_up "perfwalk is not built: see CONTRIBUTING.md, or set PERFWALK"
 }
 
-# The newest cloud kernel of every series on offer, or of one: offered [SERIES]
+# The newest kernel of every series on offer, or of one: offered [SERIES]
 offered()
 {
 	apt-cache pkgnames linux-image- |
-		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)\..*-cloud-'$debian'$/\1 &/p' | sort -k1,1V -k2,2V |
+		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)\..*[0-9]-'$variant'$/\1 &/p' | sort -k1,1V -k2,2V |
 		awk -v want="${1:-}" '{ newest[$1] = $2; if (!seen[$1]++) order[++n] = $1 }
 			END { for (i = 1; i <= n; i++) if (want == "" || want == order[i]) print newest[order[i]] }'
 }
@@ -125,7 +137,7 @@ unpack()
 {
 	deb=$1
 	case $1 in
-	*/vmlinuz-*)
+	*/vmlinu[xz]-*)
 		kernel=$1
 		[ -e "$kernel" ]
 		return ;;
@@ -138,11 +150,11 @@ unpack()
 		fi ;;
 	esac
 	name=$(basename "$deb" .deb)
-	kernel=$(find "$cache/$name" -name 'vmlinuz-*' 2>/dev/null | head -n 1)
+	kernel=$(find "$cache/$name" -name 'vmlinu[xz]-*' 2>/dev/null | head -n 1)
 	[ -n "$kernel" ] && return 0
 	rm -rf "$work/deb"
-	dpkg-deb -x "$deb" "$work/deb" && mkdir -p "$cache/$name" && cp "$work/deb"/boot/vmlinuz-* "$cache/$name/" || return 1
-	kernel=$(find "$cache/$name" -name 'vmlinuz-*' | head -n 1)
+	dpkg-deb -x "$deb" "$work/deb" && mkdir -p "$cache/$name" && cp "$work/deb"/boot/vmlinu[xz]-* "$cache/$name/" || return 1
+	kernel=$(find "$cache/$name" -name 'vmlinu[xz]-*' | head -n 1)
 	[ -n "$kernel" ]
 }
 
@@ -176,17 +188,30 @@ workloads() # DIRECTORY NAME...
 
 # Programs whose stacks are judged outside, each in the ways that make a stack of this processor different: with return
 # addresses that are signed and with landing pads, and with frame records alone.
+build_judged()
+{
+	records="-fno-omit-frame-pointer -fno-asynchronous-unwind-tables"
+	case $processor in
+	aarch64)
+		export WORKLOAD_CXX="$processor-linux-gnu-g++" GOARCH="$debian" CGO_ENABLED=0
+		rust=$sysroot/rust/usr
+		export WORKLOAD_RUSTC="env LD_LIBRARY_PATH=$rust/lib/$(uname -m)-linux-gnu $rust/bin/rustc
+			--target $processor-unknown-linux-gnu -C linker=$WORKLOAD_CC"
+		workloads "$work/plain" chain recurse frames handler vdso host cxx rusty gopher
+		WORKLOAD_FLAGS="-mbranch-protection=standard" workloads "$work/signed" chain frames handler cxx
+		WORKLOAD_FLAGS="$records -mno-omit-leaf-frame-pointer" workloads "$work/records" chain ;;
+	riscv64)
+		workloads "$work/plain" chain recurse frames handler host
+		WORKLOAD_FLAGS="$records" workloads "$work/records" chain recurse frames
+		known=$work/plain/chain ;; # the C library that the compiler links statically has no CFI
+	esac
+}
+
 add_judged()
 {
-	export WORKLOAD_CC="$processor-linux-gnu-gcc" WORKLOAD_CXX="$processor-linux-gnu-g++" GOARCH="$debian" CGO_ENABLED=0
-	rust=$sysroot/rust/usr
-	export WORKLOAD_RUSTC="env LD_LIBRARY_PATH=$rust/lib/$(uname -m)-linux-gnu $rust/bin/rustc
-		--target $processor-unknown-linux-gnu -C linker=$WORKLOAD_CC"
-	workloads "$work/plain" chain recurse frames handler vdso host cxx rusty gopher
-	WORKLOAD_FLAGS="-mbranch-protection=standard" workloads "$work/signed" chain frames handler cxx
-	WORKLOAD_FLAGS="-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-asynchronous-unwind-tables" \
-		workloads "$work/records" chain
+	build_judged
 	for file in "$work"/plain/* "$work"/signed/* "$work"/records/*; do
+		[ -e "$file" ] || continue
 		flavour=$(basename "$(dirname "$file")")
 		name=/j/$(basename "$file")
 		[ "$flavour" = plain ] || name=$name-$flavour
@@ -204,10 +229,11 @@ make_initramfs()
 	$runner "$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
 	add_program "$program" /bin/perfwalk
 	if [ -n "$sysroot" ]; then
+		export WORKLOAD_CC="$processor-linux-gnu-gcc"
 		add_judged
 	fi
 	workloads "$work/workloads" chain-static blip
-	cp "$work/workloads/chain-static" "$root/w/chain"
+	add_program "${known:-$work/workloads/chain-static}" /w/chain
 	cp "$work/workloads/blip" "$root/w/blip"
 	cp "$top/tests/kernels/guest.sh" "$root/init"
 	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
@@ -240,12 +266,12 @@ judge() # NAME BASE64
 # The guest writes its verdicts to the second serial port, clear of what the kernel says on the first.
 boot() # PACKAGE
 {
-	label=${kernel##*/vmlinuz-}
+	label=${kernel##*/vmlinu[xz]-}
 	results=$logs/$label.results
 	begin=$(date +%s)
 	: >"$results"
 	# In the background, as a shell that waits for it can be interrupted.
-	emulate "$logs/$label.console" "$results" -smp 2 -m 1024 -display none -no-reboot -nic none -monitor none \
+	emulate "$logs/$label.console" "$results" -m 1024 -display none -no-reboot -nic none -monitor none \
 		-kernel "$kernel" -initrd "$work/initramfs.gz" </dev/null >"$logs/$label.qemu" 2>&1 &
 	machine=$!
 	wait "$machine"
@@ -278,7 +304,7 @@ make_initramfs
 [ -n "$(offered)" ] || [ $# -gt 0 ] || apt-get update >"$logs/apt.log" 2>&1
 # shellcheck disable=SC2046
 [ $# -gt 0 ] || set -- $(offered)
-[ $# -gt 0 ] || give_up "apt offers no linux-image-*-cloud-amd64; name a .deb"
+[ $# -gt 0 ] || give_up "apt offers no linux-image-*-$variant; name a .deb"
 for item in "$@"; do
 	case $item in
 	[0-9]*) item=$(offered "$item") ;;
