@@ -312,7 +312,8 @@ def kept_root(suite):
 
 def debootstrap(suite):
     """Its files, with systemd and rpm. They stay for later runs: nothing is written there."""
-    root, new = kept_root(suite), f"{kept_root(suite)}.{os.getpid()}"
+    root = root_of(suite)
+    new = f"{root}.{os.getpid()}"
     if os.path.exists(root):
         return
     rig.need_programs("debootstrap", "apt-get")
@@ -333,22 +334,21 @@ def check_lint(packages):
         rig.check(family is Deb or "0 errors, 0 warnings" in said, f"{tool[0]} finds nothing that has no name in its list")
 
 
-def build_in(place, names, **environment):
-    """The packages of a clone there, as small as possible in time."""
+def build_in(place, names):
+    """The packages of a clone there; without a cache, which has what others compiled, with names of theirs."""
     clone = rig.path(place)
     run("git", "clone", "-q", rig.TOP, clone)
     run("autoreconf", "-fi", cwd=clone)
     options = run("./config.status", "--config", cwd=build_directory()).strip()
     os.makedirs(clone + "/out")
     run("sh", "-c", f"../configure {options} && make -j2 && make {' '.join(names)} PACKAGE_XZ=0", cwd=clone + "/out",
-        **environment)
+        CCACHE_DISABLE="1")
     return {os.path.basename(path): path for path in glob.glob(clone + "/out/*.deb") + glob.glob(clone + "/out/*.rpm")}
 
 
 def check_same_bytes(families):
-    """What a cache may give the first, of whoever compiled it, the compiler makes for the second."""
     names = [f.name for f in families]
-    first, second = build_in("here", names), build_in("another/place/of/the/sources", names, CCACHE_DISABLE="1")
+    first, second = build_in("here", names), build_in("another/place/of/the/sources", names)
     rig.check(len(first) == 2 * len(families) and first.keys() == second.keys(), f"two clones make {len(first)} packages each")
     for name, path in first.items():
         with open(path, "rb") as a, open(second[name], "rb") as b:
@@ -375,24 +375,27 @@ def check_files(families, packages):
     check_signature()
 
 
-def make_roots(suites):
+def root_of(host):
+    """host: a suite, or a directory with a root."""
+    return host if host.startswith("/") else kept_root(host)
+
+
+def on_hosts(families, packages, hosts):
     """Where an archive cannot be had, the others go on."""
-    for suite in suites:
+    for host in hosts:
         try:
-            debootstrap(suite)
+            debootstrap(host)
         except (rig.Failure, OSError) as e:
-            rig.say(f"{suite}: {e}")
+            rig.say(f"{host}: {e}")
+            continue
+        beside(*((on_machine, family, packages, root_of(host), f"{host} {family.name}") for family in families))
 
 
 def on_releases(families, packages, hosts):
-    """hosts: suites, or directories with a root."""
-    beside((make_roots, [h for h in hosts if not h.startswith("/")]), (check_files, families, packages))
+    beside((check_files, families, packages), (on_hosts, families, packages, hosts))
     for host in hosts:
-        root = host if host.startswith("/") else kept_root(host)
-        if not os.path.exists(root):
+        if not os.path.exists(root_of(host)):
             rig.leave_out(f"{host}: its files cannot be had")
-            continue
-        beside(*((on_machine, family, packages, root, f"{host} {family.name}") for family in families))
 
 
 def main():
