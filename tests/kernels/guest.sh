@@ -71,7 +71,7 @@ samples() # FILE NAME
 check_stacks() # FILE NAME
 {
 	eval "$(samples "$1" "$2")"
-	# Two are no percentage: the program may have been sampled before its file could be opened.
+	# Two of some hundred are no percentage.
 	[ "$all" -ge 100 ] && { [ $((entry * 100)) -ge $((all * 99)) ] || [ $((all - entry)) -le 2 ]; } && [ $((whole * 100)) -ge $((all * 80)) ]
 	check $? "$3: $all samples of the known program, $entry from _start, $whole with its names in order" "$1" "$4"
 }
