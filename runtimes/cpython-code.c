@@ -291,8 +291,10 @@ static bool find_place(struct cpython *p, const struct python_code *c, uint64_t 
 	uint64_t at = place - c->bytecode;
 
 	if (!py_known(p, PY_CODE_BYTECODE)) {
+		if (number < -1 || number >= MAX_BYTECODE / 2)
+			return false;
 		*ret = number < 0 ? -1 : p->tables.minor == 10 ? number * 2 : number;
-		return number >= -1 && number < MAX_BYTECODE / 2;
+		return true;
 	}
 	if (at >= c->n_bytecode && at != (uint64_t)-2 && py_known(p, PY_FRAME_COPY))
 		at = place - find_copy(p, c, copy);

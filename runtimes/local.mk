@@ -95,6 +95,8 @@ EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDE
 # Likewise of `chains.py parked FILE generators sort_key letters far_lines tasks` (tests/workloads).
 CPYTHON_RECORDED = 3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.14 3.15
 EXTRA_DIST += $(CPYTHON_RECORDED:%=tests/data/cpython/%.gz) $(CPYTHON_RECORDED:%=tests/data/cpython/%.expect)
+# What the fuzzer found.
+EXTRA_DIST += tests/data/cpython/number-too-large.gz
 # Likewise of `php /w/calls.php parked` and `ruby /w/calls.rb parked` (tests/workloads), in that place.
 INTERP_RECORDED = php-7.4 php-8.2 php-8.4 ruby-2.7 ruby-3.1 ruby-3.3
 EXTRA_DIST += $(INTERP_RECORDED:%=tests/data/interp/%.gz) $(INTERP_RECORDED:%=tests/data/interp/%.expect)
