@@ -41,8 +41,10 @@ static void put_victim(const struct summary_page *pg, const struct profile_victi
 	(void)snprintf(pid, sizeof(pid), "%" PRIu32, p->processes.items[v->process].pid);
 	(void)frame_process_name(p, v->process, name, sizeof(name));
 	(void)frame_process_owner(p, v->process, owner, sizeof(owner));
-	(void)snprintf(text, sizeof(text), "%s%s%s%s", name, *owner ? ", " : "", owner,
-		       v->certain ? "" : " (maybe: it ended at that time)");
+	/* The owner's name may be too long for the line. */
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", name,
+		       v->certain ? "" : " (maybe: it ended at that time)", *owner ? ", " : "",
+		       owner);
 	summary_put_fact(pg, v->certain ? "  killed, PID" : "  ended, PID", pid, text);
 }
 
