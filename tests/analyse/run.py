@@ -3,12 +3,13 @@
 sources are made; the flags are the compiler's. `make analyse` runs this.
 
 A finding is "TOOL FILE: TEXT [CHECK]", without its place in the file, so that it stays the same when lines move. Those
-that were looked at and are wrong are in tests/analyse/known.txt with the reason; another version of a tool may have
-others. What the tools say, and how they came to it, is in ./analyse. ANALYSE_TOOLS="cppcheck" is one of the tools, else there
-are gcc, clang and cppcheck; ANALYSE_FILES="src/cmd/main.c ..." are some files only. Exit status 1 when there is a new
-finding, 77 when there is none but a tool is missing."""
+that were looked at and are wrong are in tests/analyse/known.txt with the reason; another version of a tool may have others. What the tools say, and how they came to it, is in ./analyse; a file
+that has not changed since is not looked at again, so a run that was ended goes on with the next. ANALYSE_TOOLS="cppcheck"
+is one of the tools, else there are gcc, clang and cppcheck; ANALYSE_FILES="src/cmd/main.c ..." are some files only. Exit
+status 1 when there is a new finding, 77 when there is none but a tool is missing."""
 import collections
 import concurrent.futures
+import hashlib
 import os
 import platform
 import re
@@ -61,14 +62,41 @@ def is_ours(name):
     return name == BUG or name.split("/")[0] in ROOMS and not re.search(r"\.pb-c\.[ch]$", name)
 
 
+def output(command):
+    p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                       env={**os.environ, "LC_ALL": "C"})
+    return p.returncode, p.stdout
+
+
+def sum_of(command, flags, source):
+    """Of all that the tool reads, and of its version."""
+    read = output(["gcc", *(f for f in flags if f[:2] != "-W"), "-E", source])[1]
+    version = output([command[0], "--version"])[1]
+    return hashlib.sha256("\0".join([version, *command, read]).encode("utf-8", "replace")).hexdigest()
+
+
+def said(tool, top, name, flags):
+    """Whether the tool failed, and what it says; kept in a file, and true until what it reads changes."""
+    command = [*TOOLS[tool](flags), os.path.join(top, name)]
+    log = os.path.join(OUT, tool, name.replace("/", "-") + ".log")
+    head = "sum " + sum_of(command, flags, command[-1]) + "\n"
+    if os.path.exists(log):
+        with open(log, encoding="utf-8") as f:
+            if f.readline() == head:
+                return None, f.read()
+    status, text = output(command)
+    if status:
+        return f"{name}: the {tool} analysis ended with {status}:\n{text[-2000:]}", text
+    with open(log + ".new", "w", encoding="utf-8") as f:
+        f.write(head + text)
+    os.rename(log + ".new", log)
+    return None, text
+
+
 def analyse(tool, top, name, flags):
-    """What the tool says of a file; also in a file."""
-    p = subprocess.run([*TOOLS[tool](flags), os.path.join(top, name)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                       errors="replace", check=False, env={**os.environ, "LC_ALL": "C"})
-    with open(os.path.join(OUT, tool, name.replace("/", "-") + ".log"), "w", encoding="utf-8") as f:
-        f.write(p.stdout)
-    failed = p.returncode != 0 and f"{name}: the {tool} analysis ended with {p.returncode}:\n{p.stdout[-2000:]}"
-    found = {(os.path.relpath(m["file"], top), int(m["line"]), int(m["column"]), m["text"]) for m in PLACE.finditer(p.stdout)}
+    """What the tool says of a file."""
+    failed, text = said(tool, top, name, flags)
+    found = {(os.path.relpath(m["file"], top), int(m["line"]), int(m["column"]), m["text"]) for m in PLACE.finditer(text)}
     return failed, {x for x in found if is_ours(x[0]) and not COMPILER.search(x[3]) and not (tool in NOT_FOR and NOT_FOR[tool].match(x[3]))}
 
 
