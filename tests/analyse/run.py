@@ -2,8 +2,9 @@
 """run.py SRCDIR FLAG...: static analysers over the sources of the program, in a build directory whose generated
 sources are made; the flags are the compiler's. `make analyse` runs this.
 
-A finding is "TOOL FILE: TEXT [CHECK]", without its place in the file, so that it stays the same when lines move. Those
-that were looked at and are wrong are in tests/analyse/known.txt with the reason; another version of a tool may have others. What the tools say, and how they came to it, is in ./analyse; a file
+A finding is "TOOL FILE: TEXT [CHECK]", without its place in the file, so that it stays the same when lines move, and with N
+for places in structs and for sizes. Those that were looked at and are wrong are in tests/analyse/known.txt with the
+reason; another version of a tool may have others. What the tools say, and how they came to it, is in ./analyse; a file
 that has not changed since is not looked at again, so a run that was ended goes on with the next. ANALYSE_TOOLS="cppcheck"
 is one of the tools, else there are gcc, clang and cppcheck; ANALYSE_FILES="src/cmd/main.c ..." are some files only. Exit
 status 1 when there is a new finding, 77 when there is none but a tool is missing."""
@@ -22,6 +23,7 @@ OUT = "analyse"
 ROOMS = ("alloc", "util", "unwind", "symbolize", "runtimes", "proto", "src")
 COMPILER = re.compile(r"\[-W(?!analyzer)[^]]*\]$")  # which warns in every build
 BUG = "tests/analyse/bug.c"
+NUMBER = re.compile(r"(?<= \+ )\d+|(?<=\[)\d+(?=\])|(?<=, )\d+(?=\))")
 PLACE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?!note)\w+: (?P<text>.*\[[^][]+\])")
 
 
@@ -124,7 +126,7 @@ def run(tool, top, names, flags):
         sys.exit("\n".join(failures[:5]))
     texts = collections.defaultdict(list)
     for file, line, column, text in sorted(found):
-        texts[f"{tool} {file}: {text}"].append(f"{file}:{line}:{column}")
+        texts[f"{tool} {file}: {NUMBER.sub('N', text)}"].append(f"{file}:{line}:{column}")
     return texts
 
 
