@@ -4,6 +4,10 @@
  * those that the programs themselves said when they were recorded (tests/workloads/calls.*). Then
  * the memory lies.
  */
+#include <elf.h>
+#include <errno.h>
+#include <stddef.h>
+
 #include "runtimes/trust.h"
 #include "tests/runtimes/recorded-chain.h"
 #include "tests/unit/recorded-process.h"
@@ -245,6 +249,54 @@ static void test_loops(void)
 	}
 }
 
+static struct endless {
+	Elf64_Ehdr head;
+	Elf64_Phdr segments[2];
+	Elf64_Dyn dynamic[5];
+	uint32_t hash[5]; /* one bucket of two symbols, and the second is the one behind itself */
+	Elf64_Sym symbols[2];
+	char strings[128];
+} endless = {
+	.head = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+		 .e_type = ET_DYN,
+		 .e_phoff = offsetof(struct endless, segments),
+		 .e_phentsize = sizeof(Elf64_Phdr),
+		 .e_phnum = 2},
+	.segments = {{.p_type = PT_LOAD, .p_filesz = sizeof(struct endless), .p_memsz = 4096},
+		     {.p_type = PT_DYNAMIC,
+		      .p_vaddr = offsetof(struct endless, dynamic),
+		      .p_memsz = sizeof(Elf64_Dyn[5])}},
+	.dynamic = {{DT_HASH, {offsetof(struct endless, hash)}},
+		    {DT_SYMTAB, {offsetof(struct endless, symbols)}},
+		    {DT_STRTAB, {offsetof(struct endless, strings)}},
+		    {DT_STRSZ, {128}}},
+	.hash = {1, 2, 1, 0, 1},
+	.symbols = {[1] = {.st_name = 1, .st_shndx = 1}},
+};
+
+static bool read_endless(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	++*(uint32_t *)ctx;
+	if (address < 4096 || address - 4096 > sizeof(endless) - n)
+		return false;
+	memcpy(ret, (const char *)&endless + address - 4096, n);
+	return true;
+}
+
+/* A table of symbols without an end: whoever looks is in front of everything else on its CPU. */
+static void test_endless_symbols(void)
+{
+	uint32_t n_reads = 0;
+	const struct memory memory = {.read = read_endless, .ctx = &n_reads};
+	struct interp *p = NULL;
+	const char *why;
+
+	memset(endless.strings + 1, 'x', 100);
+	CHECK_INT(interp_new(&p, &memory, 4096, &why), ==, -ENOENT);
+	CHECK_INT(n_reads, >, 1000);
+	CHECK_INT(n_reads, <=, 12000);
+}
+
 static void test_names(void)
 {
 	CHECK_INT(interp_rank("/usr/bin/php8.2"), ==, 1);
@@ -275,6 +327,7 @@ int main(void)
 	RUN(test_trust);
 	RUN(test_wild);
 	RUN(test_loops);
+	RUN(test_endless_symbols);
 	RUN(test_names);
 	return 0;
 }
