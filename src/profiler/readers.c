@@ -30,6 +30,7 @@ struct interpreter {
 	uint64_t image;
 	uint32_t major, minor; /* the device of its file */
 	bool refused;
+	bool former; /* another process has its number now */
 	struct client_threads threads;
 	enum interp_kind kind;
 	uint32_t n_ranges;
@@ -168,7 +169,7 @@ static void tell(const struct interpreter *i, enum message_type type)
 {
 	struct message m = {.type = type};
 
-	if (!i->pid)
+	if (i->former)
 		return;
 	m.client.pid = i->pid;
 	m.client.image = i->image;
@@ -181,8 +182,9 @@ static void tell(const struct interpreter *i, enum message_type type)
 static struct interpreter **find_place(struct readers *r, uint32_t pid)
 {
 	for (int k = 0; k < MAX_INTERPRETERS; k++) {
-		if (pid ? r->interpreters[k] && r->interpreters[k]->pid == pid
-			: !r->interpreters[k])
+		const struct interpreter *i = r->interpreters[k];
+
+		if (pid ? i && i->pid == pid && !i->former : !i)
 			return &r->interpreters[k];
 	}
 	return NULL;
@@ -198,7 +200,7 @@ struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uin
 		return NULL;
 	/* Of a process that has ended, and is known for a while yet. */
 	if (former)
-		(*former)->pid = 0;
+		(*former)->former = true;
 	*i = (struct interpreter){.pid = pid, .image = image, .major = major, .minor = minor};
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);

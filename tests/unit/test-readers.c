@@ -276,6 +276,7 @@ static void test_refused(void)
 static void test_a_number_again(void)
 {
 	struct interpreter *former = readers_add_interpreter(readers, PID, 0x2000, 8, 1);
+	struct interpreter *now;
 	struct runtime_frames got;
 
 	expect_told(MESSAGE_INTERPRETER);
@@ -285,6 +286,12 @@ static void test_a_number_again(void)
 	put_code();
 	make_whole();
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	/* One that waited for its frames. */
+	now = interpreter;
+	interpreter = former;
+	put_stack(++time_ns, 4, FRAME_RECORD_NONE);
+	CHECK_INT(ask_at(time_ns, true, &got), ==, FRAME_SOURCE_NONE);
+	interpreter = now;
 	readers_free_interpreter(readers, former);
 	expect_told(MESSAGE_N_TYPES);
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
