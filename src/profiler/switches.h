@@ -100,8 +100,8 @@ struct switches *switches_free(struct switches *s);
 /* A thread begins at o->time_ns and waits for a CPU; or (running) it begins another program. Does
  * nothing if the thread is known. */
 void switches_begin(struct switches *s, const struct switch_out *o, bool running);
-/* A thread was found blocked at o->time_ns; its next switch may contradict that. Does nothing if the
- * thread is known. */
+/* A thread was found blocked at o->time_ns; its next switch may contradict that. Does nothing if
+ * the thread is known. */
 void switches_stands(struct switches *s, const struct switch_out *o);
 /* A thread stops running. SWITCH_DEAD reports its time and forgets it. */
 void switches_out(struct switches *s, const struct switch_out *o);
