@@ -3,13 +3,13 @@
 """What two builds of perfwalk cost, both at the same time on the same load.
 
     python3 tests/bench/daemon.py OLD NEW [--load mixed|builds] [--warm-up 60] [--seconds 60]
-                                          [--captures 5] [--interpreters]
+                                          [--captures 5] [--interpreters] [--only-load]
 
 Runs both as daemons at 99 Hz against a receiver on loopback each, then both as captures of the
 host. Prints for each process the CPU time per sample (of the scheduler, in nanoseconds), how often
 it was woken per second, and the memory that is its own and its share of pages. Interpreters are
-left out unless asked for, so that builds before they were read can be compared. Nothing is
-asserted: read the ratios.
+left out unless asked for, so that builds before they were read can be compared. On a busy host
+--only-load keeps other programs' samples out of the daemons. Nothing is asserted: read the ratios.
 """
 import argparse
 import glob
@@ -35,6 +35,10 @@ LOADS = {
         "go build -a -o %(d)s/gopher.out %(w)s/gopher.go 2>/dev/null || sleep 1",
         "gcc -O1 -c -o /dev/null %(w)s/chain.c; true; /bin/true; expr 1 + 1 >/dev/null")),
 }
+COMMS = {
+    "mixed": "chain, cxx, gopher, rusty, sh, g++, cc1plus, as, collect2, ld, head, xz, openssl",
+    "builds": "sh, go, compile, asm, link, gcc, cc1, as, collect2, ld, true, expr",
+}
 
 
 def start_load(kind):
@@ -58,8 +62,8 @@ def start_load(kind):
 class Build:
     """A daemon of one build, with a receiver of its own."""
 
-    def __init__(self, name, program, interpreters):
-        self.name, self.program = name, program
+    def __init__(self, name, program, interpreters, comms=None):
+        self.name, self.program, self.comms = name, program, comms
         default = subprocess.run([program, "run", "--print-default-config"], capture_output=True, text=True, check=True)
         self.reads = not interpreters and "interpreters =" in default.stdout
         self.is_limited = "\n#cpu =" in default.stdout
@@ -70,6 +74,7 @@ class Build:
         config = rig.write(f"{self.name}.conf", f"[profiler]\nsamples_per_second = {HZ}\nreporter_interval = {INTERVAL}s\n"
                            + ("interpreters = no\n" if self.reads else "")
                            + ("[limits]\ncpu = 100%\n" if self.is_limited else "")
+                           + (f"[filter]\ninclude_comm = {self.comms}\n" if self.comms else "")
                            + f"[spool]\npath = {rig.path(self.name + '.spool')}\n"
                            f"[process]\ncontrol = {rig.path(self.name + '.control')}\n"
                            f"[export:bench]\nendpoint = {self.sink.endpoint}\n")
@@ -202,10 +207,12 @@ def main():
     parser.add_argument("--captures", type=int, default=5)
     parser.add_argument("--capture-seconds", type=int, default=10)
     parser.add_argument("--interpreters", action="store_true")
+    parser.add_argument("--only-load", action="store_true")
     args = parser.parse_args()
     rig.need_root()
     start_load(args.load)
-    builds = [Build(name, os.path.abspath(program), args.interpreters)
+    comms = COMMS[args.load] if args.only_load else None
+    builds = [Build(name, os.path.abspath(program), args.interpreters, comms)
               for name, program in (("old", args.old), ("new", args.new))]
     if args.seconds:
         print(f"daemons, {args.seconds} s after {args.warm_up} s, load average {os.getloadavg()[0]:.1f} before", flush=True)
