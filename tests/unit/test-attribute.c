@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The attribution by its header: whose a sample is, what the filter leaves out, what is counted for
+ * which event, and where a window ends. Samples are the kernel's, so no stack is walked. */
+#include <linux/perf_event.h>
+
+#include "src/process/filter.h"
+#include "src/profiler/attribute.h"
+#include "src/sample/sample.h"
+#include "tests/unit/test.h"
+
+enum { N_EVENTS = 2, SAMPLE_CPU = 3 };
+
+static struct status_page status;
+static struct role role = {.status = &status};
+static struct ask ask = {.sock = -EBADF}; /* nobody answers */
+static struct filter filter;
+
+static struct attribution *make_attribution(void)
+{
+	static struct setup_profiler setup;
+	struct attribution *a = NULL;
+
+	setup = (struct setup_profiler){.n_events = N_EVENTS,
+					.window_memory_bytes = 1 << 20,
+					.unwind_rows_bytes = 1 << 20,
+					.max_processes = 100,
+					.max_open_files = 10,
+					.max_frames = 64};
+	for (uint32_t i = 0; i < N_EVENTS; i++) {
+		setup.events[i].options = (struct sample_options){.index = i, .rate_hz = 100};
+		setup.events[i].features.comm_exec = true;
+	}
+	CHECK_INT(attribution_new(&a, &role, &ask, &setup, &filter, NULL), ==, 0);
+	return a;
+}
+
+static void start(struct attribution *a, uint32_t pid, const char *name, uint64_t time_ns)
+{
+	struct record r = {.type = RECORD_FORK, .time_ns = time_ns, .pid = pid, .tid = pid};
+
+	r.task.parent_pid = r.task.parent_tid = 1;
+	(void)attribution_record(a, &r);
+	r = (struct record){.type = RECORD_COMM, .time_ns = time_ns, .pid = pid, .tid = pid};
+	r.comm.comm = name;
+	r.comm.exec = true;
+	(void)attribution_record(a, &r);
+}
+
+static bool sample(struct attribution *a, uint32_t pid, uint32_t event, uint64_t time_ns)
+{
+	static const uint64_t kernel[] = {0xffffffff81000010, 0xffffffff81000020};
+	struct record r = {.type = RECORD_SAMPLE,
+			   .index = event,
+			   .time_ns = time_ns,
+			   .pid = pid,
+			   .tid = pid,
+			   .cpu = SAMPLE_CPU};
+
+	r.sample.period = 1;
+	r.sample.in_kernel = true;
+	r.sample.kernel = kernel;
+	r.sample.n_kernel = 2;
+	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_NONE;
+	return attribution_record(a, &r);
+}
+
+/* The process of the i-th sample of an event. */
+static const struct profile_process *owner(const struct profile *p, uint32_t event, uint32_t i)
+{
+	uint32_t thread = p->types[event].samples.items[i].thread;
+
+	return &p->processes.items[p->threads.items[thread].process];
+}
+
+static void test_a_sample_has_its_owner(void)
+{
+	struct attribution *a = make_attribution();
+	const struct profile *p = attribution_profile(a);
+	struct record end = {.type = RECORD_EXIT, .time_ns = 300, .pid = 50, .tid = 50};
+
+	start(a, 50, "first", 100);
+	start(a, 60, "other", 110);
+	CHECK(sample(a, 50, 0, 200));
+	CHECK(sample(a, 60, 1, 210));
+	/* The number goes to another process. */
+	(void)attribution_record(a, &end);
+	start(a, 50, "second", 400);
+	CHECK(sample(a, 50, 0, 500));
+
+	CHECK_INT(p->types[0].samples.n, ==, 2);
+	CHECK_INT(p->types[1].samples.n, ==, 1);
+	CHECK_STR(profile_text(p, owner(p, 0, 0)->comm), "first");
+	CHECK_STR(profile_text(p, owner(p, 0, 1)->comm), "second");
+	CHECK_STR(profile_text(p, owner(p, 1, 0)->comm), "other");
+	CHECK_INT(owner(p, 1, 0)->pid, ==, 60);
+	CHECK_INT(p->types[0].samples.items[0].cpu, ==, SAMPLE_CPU);
+	/* Both have one stack, of the kernel. */
+	CHECK_INT(p->types[0].samples.items[0].stack, ==, p->types[1].samples.items[0].stack);
+	CHECK_INT(p->stacks.items[p->types[0].samples.items[0].stack].n_kernel, ==, 2);
+	attribution_free(a);
+}
+
+static void test_the_filter_leaves_out(void)
+{
+	struct attribution *a;
+
+	CHECK_INT(filter_add(&filter, "-nunwanted"), ==, 0);
+	a = make_attribution();
+	start(a, 50, "unwanted", 100);
+	start(a, 60, "wanted", 100);
+	CHECK(!sample(a, 50, 0, 200));
+	CHECK(sample(a, 60, 0, 210));
+	CHECK_INT(profile_n_samples(attribution_profile(a)), ==, 1);
+	CHECK_STR(profile_text(attribution_profile(a), owner(attribution_profile(a), 0, 0)->comm),
+		  "wanted");
+	attribution_free(a);
+	filter_deinit(&filter);
+	filter = (struct filter){0};
+}
+
+static void test_each_event_has_its_counters(void)
+{
+	struct attribution *a = make_attribution();
+
+	start(a, 50, "one", 100);
+	CHECK(sample(a, 50, 1, 200));
+	CHECK(sample(a, 50, 1, 300));
+	attribution_add_lost(a, (struct sample_losses){.samples = {0, 7}, .sideband = 2});
+	CHECK_INT(attribution_counters(a, 0)[PROFILE_SAMPLES], ==, 0);
+	CHECK_INT(attribution_counters(a, 0)[PROFILE_SAMPLES_LOST], ==, 0);
+	CHECK_INT(attribution_counters(a, 1)[PROFILE_SAMPLES], ==, 2);
+	CHECK_INT(attribution_counters(a, 1)[PROFILE_SAMPLES_LOST], ==, 7);
+	CHECK_INT(profile_counter(attribution_profile(a), PROFILE_SIDEBAND_LOST), ==, 2);
+	attribution_free(a);
+}
+
+static void test_a_window_ends(void)
+{
+	struct attribution *a = make_attribution();
+	const struct profile *p = attribution_profile(a);
+	uint32_t n = 1;
+
+	start(a, 50, "one", 100);
+	CHECK(sample(a, 50, 0, 200));
+	attribution_finish_samples(a);
+	CHECK(!attribution_window_items(a, &n)); /* no file is in it */
+	CHECK_INT(n, ==, 0);
+	attribution_next_window(a);
+	CHECK_INT(profile_n_samples(p), ==, 0);
+	CHECK_INT(attribution_counters(a, 0)[PROFILE_SAMPLES], ==, 0);
+	/* The process is known still. */
+	CHECK(sample(a, 50, 0, 300));
+	CHECK_STR(profile_text(p, owner(p, 0, 0)->comm), "one");
+	attribution_free(a);
+}
+
+int main(void)
+{
+	RUN(test_a_sample_has_its_owner);
+	RUN(test_the_filter_leaves_out);
+	RUN(test_each_event_has_its_counters);
+	RUN(test_a_window_ends);
+	return 0;
+}
