@@ -111,18 +111,26 @@ static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t ma
 	return 0;
 }
 
+/* Replaces gzipped bytes by what they hold, which is in *owned. */
+static int undo_gzip(struct import *im, const uint8_t **bytes, size_t *n, uint64_t max_bytes,
+		     uint8_t **owned)
+{
+	int r;
+
+	if (*n < 2 || (*bytes)[0] != 0x1f || (*bytes)[1] != 0x8b)
+		return 0;
+	r = gunzip(im, *bytes, *n, max_bytes, owned, n);
+	if (r == 0)
+		*bytes = *owned;
+	return r;
+}
+
 static int read_message(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes)
 {
 	_cleanup_free_ uint8_t *inflated = NULL;
-	int r;
+	int r = undo_gzip(im, &bytes, &n, max_bytes, &inflated);
 
-	if (n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-		r = gunzip(im, bytes, n, max_bytes, &inflated, &n);
-		if (r < 0)
-			return r;
-		bytes = inflated;
-	}
-	return import_read_otlp(im, bytes, n);
+	return r < 0 ? r : import_read_otlp(im, bytes, n);
 }
 
 /* A message begins with the tag of one of its two fields; a length hardly begins with these. */
@@ -212,14 +220,10 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 {
 	_cleanup_free_ uint8_t *inflated = NULL;
 	uint64_t known = im->p->counters[PROFILE_SAMPLES];
-	int r;
+	int r = undo_gzip(im, &bytes, &n, max_bytes, &inflated);
 
-	if (n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
-		r = gunzip(im, bytes, n, max_bytes, &inflated, &n);
-		if (r < 0)
-			return r;
-		bytes = inflated;
-	}
+	if (r < 0)
+		return r;
 	im->error[0] = '\0';
 	r = read_bytes(im, kind, bytes, n, max_bytes);
 	if (r == 0 && kind != IMPORT_FOLDED)
