@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the local store keeps of a window beside its OTLP payload (proto/kept-memory.proto). */
+/* The data of a window that only the local store keeps, after its OTLP payload
+ * (proto/kept-memory.proto). */
 #include <stddef.h>
 #include <stdint.h>
 
 struct profile;
 
-/* *ret: bytes to be appended to a ProfilesData message, allocated; NULL, 0: there is nothing to
- * keep. 0 or -ENOMEM. */
+/* Sets *ret to bytes to append to a ProfilesData message, which the caller frees; NULL and 0: there
+ * are none. 0 or -ENOMEM. */
 int render_kept_memory(const struct profile *p, uint8_t **ret, size_t *ret_n);

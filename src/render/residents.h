@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How much of each process was in memory: the residents of a profile, by process and in order. */
+/* How much memory each process had: the residents of a profile, by process and time. */
 #include <stdint.h>
 
 #include "src/profile/profile.h"
 
-/* A process is a pid with a start time, whatever it was called meanwhile. */
+/* A process is a pid with a start time, also if its name changed. */
 struct resident_sum {
 	uint32_t process;	   /* its last row of the profile */
 	uint32_t first, n;	   /* of the points, in the order of time */
-	uint64_t begin, end, most; /* bytes: the first and the last that are known, and the most */
+	uint64_t begin, end, most; /* bytes: the first and the last known number, and the largest */
 	bool ended;
 };
 
@@ -19,7 +19,7 @@ struct resident_sums {
 	struct profile_resident *points;
 };
 
-/* Microseconds since the profile's start; what is before it is at 0, what is behind its end at the
+/* Microseconds since the profile's start; earlier times are 0, later times than its end are the
  * end. */
 uint64_t residents_us(const struct profile *p, uint64_t time_unix_ns);
 /* 0 or -ENOMEM; free *ret in any case. */

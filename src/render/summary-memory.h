@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the summary of a capture says of processes' memory. */
+/* The memory of processes in the summary of a capture. */
 struct summary_page;
 
-/* What the largest had in memory first, last and at most; nothing if nobody looked. And of what is
- * in use, what is not known. 0 or -ENOMEM. */
+/* Prints how much memory the largest processes had first, last and at most, if it was measured; and
+ * what the numbers of memory in use leave out. 0 or -ENOMEM. */
 int summary_put_memory(const struct summary_page *pg);

@@ -13,12 +13,13 @@ struct wait_sum {
 };
 
 #define WAITS_MAX_REASONS PROFILE_N_MARKERS
-/* Of the first type, which is off-CPU time, the most time first. Their number; none is of 0 ns. */
+/* Sums the first type, which must be off-CPU time, by reason, the most time first. Returns the
+ * number of sums; none is of 0 ns. */
 uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_REASONS]);
 
 /*
- * How many frames of a stack say only how the kernel puts threads to sleep, from its leaf on: the
- * kernel's, up to the function that called it, or of threads without one those of the scheduler.
+ * The number of frames, from the leaf on, that only show how the kernel puts threads to sleep:
+ * those of the kernel, or, in a stack without frames of the program, those of the scheduler.
  */
 uint32_t waits_first_frame(const struct profile *p, uint32_t stack);
 
@@ -27,14 +28,14 @@ struct lock_sum {
 	uint32_t process, frame; /* rows of the profile; the frame names the lock */
 	int64_t ns, longest_ns;
 	uint64_t n, n_releases;
-	/* Frames whose functions waited for most of the time, and released it most often as far as
-	 * wake-ups were sampled; PROFILE_NONE: not known. */
+	/* The frame of the function that waited longest, and of the one that released the lock most
+	 * often in sampled wake-ups; PROFILE_NONE: unknown. */
 	uint32_t waiter, releaser;
 };
 
 /*
- * p: with off-CPU time and wake-ups, if they were recorded, among its types. The locks, that of the
- * most time first: allocated, NULL without any. 0 or -ENOMEM.
+ * Sums the off-CPU time and the wake-ups of p, if it has these types, by lock, the most time first.
+ * The caller frees *ret; NULL: no locks. 0 or -ENOMEM.
  */
 int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_n);
 
@@ -42,11 +43,11 @@ int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_
 struct thread_sum {
 	uint32_t thread; /* row of the profile */
 	int64_t ns, running_ns, runnable_ns, blocked_ns;
-	enum profile_marker reason; /* of most of what it was blocked */
+	enum profile_marker reason; /* the one with most of its blocked time */
 };
 
-/* Of the first type, which is wall time: the threads, the one with the most time on a CPU first.
- * Allocated, NULL without any. 0 or -ENOMEM. */
+/* Sums the first type, which must be wall time, by thread, the most time on a CPU first. The caller
+ * frees *ret; NULL: no threads. 0 or -ENOMEM. */
 int waits_by_thread(const struct profile *p, struct thread_sum **ret, uint32_t *ret_n);
 
 /* The function of a frame that a sum names, or the lock; "-": PROFILE_NONE. Returns buf. */
