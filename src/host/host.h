@@ -147,8 +147,8 @@ struct host *host_free(struct host *h);
 DEFINE_CLEANUP(struct host *, host_free)
 
 /* ---- Side-band records, in time order (perf clock) ---- */
-/* The records from here to the next call are of what has happened already. So whether a file was
- * written over is looked at once for all its mappings among them. */
+/* Call it before the records of a drain, which all lie in the past by now: so each file in them is
+ * checked only once for having been overwritten. */
 void host_begin(struct host *h);
 void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pid,
 		  uint32_t parent_tid, uint64_t time_ns);

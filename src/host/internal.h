@@ -167,9 +167,9 @@ bool info_may_ask(struct host *h);
 /* Asks for unknown facts at first sight of a process, at a record of that time. */
 void info_fill(struct host *h, struct process *p, uint64_t time_ns);
 enum info_identity info_check_identity(struct host *h, const struct process *p);
-/* The same after records were lost: reads the name and the program again, too. */
+/* Checks after records were lost: also reads the name and the program again. */
 enum info_identity info_check_again(struct host *h, struct process *p);
-/* Has it no program any more? true also if that is not known. */
+/* Has it lost its program, as at its end? true also if that is unknown. */
 bool info_is_ending(struct host *h, const struct process *p);
 void info_set_start(struct host *h, struct process *p, uint64_t start_ns, bool exact);
 /* Converts a time on the records' clock to a start time as in /proc; 0: not possible. */
