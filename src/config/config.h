@@ -164,8 +164,8 @@ struct config {
  * drop-ins for it. env: with OTEL_* variables applied;
  * DEBUGINFOD_URLS is in any case.
  * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text" or
- * "file: text"; of the environment "environment: VARIABLE: text". They also get a line for each
- * variable that is ignored, whatever the outcome.
+ * "file: text"; of the environment "environment: VARIABLE: text". On success, too, errors gets a
+ * line for each variable that is ignored.
  *
  * A config without destinations is fine here: a caller that has to send checks that.
  */

@@ -17,7 +17,7 @@ struct config_reader_ops {
 	/* A pair of the section opened last; "" before the first. */
 	void (*pair)(void *ctx, unsigned int line, const char *section, const char *key,
 		     const char *value);
-	/* A line that is none of the above; reading goes on behind it. */
+	/* A line that is none of the above; reading continues with the next line. */
 	void (*error)(void *ctx, unsigned int line, const char *message);
 };
 

@@ -31,7 +31,7 @@ enum config_type {
 	CONFIG_DEMANGLE,    /* enum config_demangle */
 	CONFIG_SECCOMP,	    /* enum config_seccomp */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
-	CONFIG_USERS,	    /* numbers, whatever was written: see config_users_set() */
+	CONFIG_USERS,	    /* numbers, also of users given by name: see config_users_set() */
 	CONFIG_CONTAINERS,
 	CONFIG_CGROUPS,
 	CONFIG_CPUS,
@@ -80,7 +80,7 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 void config_value_free(const struct config_key *row, void *base);
 /* Writes the value to out as config_value_set() reads it; the values of headers as "***". */
 void config_value_print(const struct config_key *row, const void *base, FILE *out);
-/* Whether a text is short enough for who uses it. 0, or -EINVAL and error. */
+/* Is a text short enough to be sent to the children? 0, or -EINVAL and error. */
 int config_text_check(const char *text, char *error);
 /* "1s .. 1h", "1 .. 1000": what row allows, or "" for texts. Returns buf. */
 const char *config_value_range(const struct config_key *row, char *buf, size_t size);
@@ -97,9 +97,9 @@ int config_list_parse(char *text, char *error,
 		      void *ctx);
 
 /*
- * Sets field to the numbers of a list of users, "" unsets it. They are looked up here and never
- * again: a rule that says whom not to sample must not depend on a directory service that answers.
- * 0; -ENOMEM; -EINVAL and error, nothing changed.
+ * Sets field to the numbers of a list of users; "" unsets it. Names are looked up only here,
+ * because a rule that excludes users must not depend on an answer of a directory service. 0;
+ * -ENOMEM; -EINVAL and error, nothing changed.
  */
 int config_users_set(char **field, const char *text, char *error);
 
@@ -118,8 +118,7 @@ int config_event_get(struct config *c, const char *name, struct config_event **r
  * -ENOMEM.
  */
 int config_environment_apply(struct config *c, FILE *errors);
-/* The same with DEBUGINFOD_URLS, which is all that captures take from the environment. 0, -ENOMEM.
- */
+/* Applies only DEBUGINFOD_URLS, for captures, which use no other variable. 0 or -ENOMEM. */
 int config_environment_apply_debuginfod(struct config *c, FILE *errors);
 
 /* Reads a whole regular file, not beyond max bytes; refuses one that others can write when we are

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * State of reading an OTLP message: otlp.c reads the message, its profiles and samples,
- * otlp-resource.c who they are of, otlp-frames.c what is at a location, otlp-memory.c what the
- * local store adds, otlp-fields.c single fields.
+ * otlp-resource.c their processes and threads, otlp-frames.c locations and stacks, otlp-memory.c
+ * the part of the local store, otlp-fields.c single fields.
  */
 #include <stdint.h>
 #include <stdio.h>
