@@ -212,6 +212,24 @@ static void explain_no_event(const struct sample_options *o, char *buf, size_t s
 			 : "");
 }
 
+static void explain_no_call(const struct sample_circumstances *c, char *buf, size_t size)
+{
+	if (c->paranoid == LONG_MIN)
+		snprintf(buf, size,
+			 "this kernel has no perf events (" PARANOID " does not exist): a kernel "
+			 "with CONFIG_PERF_EVENTS is needed");
+	else if (c->seccomp > 0)
+		snprintf(buf, size,
+			 "perf_event_open is hidden by a seccomp filter (Seccomp: %d): allow it in "
+			 "the container's seccomp profile",
+			 c->seccomp);
+	else
+		snprintf(buf, size,
+			 "perf_event_open does not exist here, and no seccomp filter hides it: "
+			 "this is an emulator without perf events (qemu-user, gVisor); run "
+			 "perfwalk outside of it");
+}
+
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o, char *buf,
 		   size_t size)
 {
@@ -231,21 +249,7 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 		explain_not_permitted(&c, pid, cpu, buf, size);
 		break;
 	case -ENOSYS:
-		if (c.paranoid == LONG_MIN)
-			snprintf(buf, size,
-				 "this kernel has no perf events (" PARANOID " does not exist): a "
-				 "kernel with CONFIG_PERF_EVENTS is needed");
-		else if (c.seccomp > 0)
-			snprintf(buf, size,
-				 "perf_event_open is hidden by a seccomp filter (Seccomp: %d): "
-				 "allow it "
-				 "in the container's seccomp profile",
-				 c.seccomp);
-		else
-			snprintf(buf, size,
-				 "perf_event_open does not exist here, and no seccomp filter hides "
-				 "it: this is an emulator without perf events (qemu-user, gVisor); "
-				 "run perfwalk outside of it");
+		explain_no_call(&c, buf, size);
 		break;
 	case -EMFILE:
 	case -ENFILE:
