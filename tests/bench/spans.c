@@ -4,7 +4,6 @@
  * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The
  * structs of Go are made as its runtime has them.
  */
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
@@ -157,11 +156,11 @@ static void set_text(uint64_t *string, const char *text)
 }
 
 /* As glibc tells; 0: it is too old. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+
 static int32_t cpu_offset(void)
 {
-	const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
-
-	return offset ? (int32_t)*offset + 4 : 0;
+	return &__rseq_offset ? (int32_t)__rseq_offset + 4 : 0;
 }
 
 static void make_context(void)

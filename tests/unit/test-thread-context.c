@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -166,6 +168,50 @@ static void test_struct(void)
 	CHECK_INT(thread_struct_bytes(&image), <, 8192);
 }
 
+/* Wherever this thread runs, it is said there, if glibc says where. */
+static void *check_cpu(void *arg)
+{
+	const struct thread_variable *v = arg;
+	struct memory m = own_memory();
+	cpu_set_t all, one;
+	void *list;
+	size_t size;
+
+	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
+	CHECK_INT(sched_getaffinity(0, sizeof(all), &all), ==, 0);
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		CHECK_INT(sched_setaffinity(0, sizeof(one), &one), ==, 0);
+		CHECK_INT(thread_cpu(&m, v, (uintptr_t)list, (uint32_t)gettid()), ==,
+			  v->cpu ? cpu : THREAD_NO_CPU);
+	}
+	CHECK_INT(thread_cpu(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1), ==, THREAD_NO_CPU);
+	CHECK_INT(sched_setaffinity(0, sizeof(all), &all), ==, 0);
+	return NULL;
+}
+
+/* Of glibc 2.35 and later. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static void test_cpu(void)
+{
+	struct thread_variable v = {0};
+	struct memory m = own_memory();
+	struct image image;
+	pthread_t other;
+
+	CHECK(image_open(&image, &m, getauxval(AT_BASE)));
+	v.cpu = thread_struct_cpu(&image);
+	CHECK_INT(v.cpu, ==, &__rseq_offset && __rseq_size ? __rseq_offset + 4 : 0);
+	(void)check_cpu(&v);
+	CHECK_INT(pthread_create(&other, NULL, check_cpu, &v), ==, 0);
+	CHECK_INT(pthread_join(other, NULL), ==, 0);
+}
+
 static void test_the_variable(void)
 {
 	struct memory m = own_memory();
@@ -191,6 +237,7 @@ int main(void)
 	RUN(test_attributes);
 #ifdef __x86_64__
 	RUN(test_struct);
+	RUN(test_cpu);
 	RUN(test_the_variable);
 #else
 	SKIP("thread pointers are not known here");
