@@ -506,6 +506,14 @@ static int put_owners(const struct summary_page *pg, const struct group *groups,
 	return 0;
 }
 
+static const char *why_none(const struct profile *p)
+{
+	if (strcmp(profile_text(p, p->types[0].event), "alloc_space") == 0)
+		return "no block was picked. The library is in no static and setuid program,\n"
+		       "and a Go program picks blocks only if it calls runtime/pprof";
+	return "none of the selected tasks ran";
+}
+
 static int put_where(const struct summary_page *pg)
 {
 	_cleanup_free_ struct group *groups = calloc((size_t)pg->t->nodes.n, sizeof(*groups));
@@ -516,7 +524,7 @@ static int put_where(const struct summary_page *pg)
 		return -ENOMEM;
 	if (!pg->total) {
 		if (pg->p->n_types == 1 || profile_n_samples(pg->p) == 0)
-			fputs("\nNo samples: none of the selected tasks ran.\n", pg->out);
+			fprintf(pg->out, "\nNo samples: %s.\n", why_none(pg->p));
 		return 0;
 	}
 	r = put_functions(pg, N_FUNCTIONS, pg->p->n_types > 1);

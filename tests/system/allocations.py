@@ -58,6 +58,14 @@ def check_musl():
     compare(text, found)
 
 
+def check_unseen():
+    """A program that cannot have the library: the summary says that such programs are not seen."""
+    program = rig.path("static")
+    subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", program, os.path.join(rig.WORKLOADS, "heap.c")], check=True)
+    text, found = capture(program)
+    rig.check(not any(found.values()) and "no block was picked" in text, f"a static program is not seen: {text}")
+
+
 def library_for(compiler):
     """The library, as the makefile has it built."""
     with open(os.path.join(rig.TOP, "alloc", "local.mk"), encoding="utf-8") as f:
@@ -161,6 +169,7 @@ def main():
     check_running(heap)
     check_grown()
     check_musl()
+    check_unseen()
     check_told("gcc")
     check_told("musl-gcc")
     check_told("aarch64-linux-gnu-gcc", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
