@@ -334,10 +334,10 @@ def check_lint(packages):
         rig.check(family is Deb or "0 errors, 0 warnings" in said, f"{tool[0]} finds nothing that has no name in its list")
 
 
-def build_in(place, names):
-    """The packages of a clone there; without a cache, which has what others compiled, with names of theirs."""
+def build_in(place, sources, names):
+    """The packages of a clone of the sources there; without a cache, which has what others compiled, with names of theirs."""
     clone = rig.path(place)
-    run("git", "clone", "-q", rig.TOP, clone)
+    run("git", "clone", "-q", sources, clone)
     run("autoreconf", "-fi", cwd=clone)
     options = run("./config.status", "--config", cwd=build_directory()).strip()
     os.makedirs(clone + "/out")
@@ -348,7 +348,8 @@ def build_in(place, names):
 
 def check_same_bytes(families):
     names = [f.name for f in families]
-    first, second = build_in("here", names), build_in("another/place/of/the/sources", names)
+    first = build_in("here", rig.TOP, names)
+    second = build_in("another/place/of/the/sources", rig.path("here"), names)
     rig.check(len(first) == 2 * len(families) and first.keys() == second.keys(), f"two clones make {len(first)} packages each")
     for name, path in first.items():
         with open(path, "rb") as a, open(second[name], "rb") as b:
