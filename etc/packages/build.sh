@@ -66,7 +66,7 @@ control() # PACKAGE SECTION DIRECTORY
 		Version: $version-$release
 		Architecture: $architecture
 		Maintainer: $maintainer
-		Installed-Size: $(find "$3" -type f -printf '%k\n' | awk '{ n += $1 } END { print n + 0 }')
+		Installed-Size: $(find "$3" -type f -printf '%s\n' | awk '{ n += int(($1 + 1023) / 1024) } END { print n + 0 }')
 		Section: $2
 	END
 }

@@ -335,7 +335,7 @@ def check_lint(packages):
 
 
 def build_in(place, sources, names):
-    """The packages of a clone of the sources there; without a cache, which has what others compiled, with names of theirs."""
+    """The packages of a clone of the sources there; without a cache, which has what others compiled."""
     clone = rig.path(place)
     run("git", "clone", "-q", sources, clone)
     run("autoreconf", "-fi", cwd=clone)
