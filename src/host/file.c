@@ -97,9 +97,12 @@ void file_used(struct host *h, struct host_file *pub)
 
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m)
 {
-	struct file *f = m->kind == HOST_MAPPING_FILE ? file_of(m->file) : NULL;
+	struct file *f;
 	int fd;
 
+	if (m->kind == HOST_MAPPING_FILE)
+		file_check(h, m);
+	f = m->kind == HOST_MAPPING_FILE ? file_of(m->file) : NULL;
 	if (!f)
 		return -1;
 	file_used(h, &f->pub);
@@ -241,7 +244,7 @@ struct host_file *file_get(struct host *h, const struct host_file_key *key, cons
 {
 	struct file *f = key ? find_file(h, key, path) : NULL;
 
-	if (!f || is_rewritten(h, f))
+	if (!f)
 		f = new_file(h, key, path);
 	if (!f) {
 		h->stats.refused_files++;
@@ -259,6 +262,29 @@ void file_unref(struct host *h, struct host_file *pub)
 	(void)h;
 	if (pub)
 		pub->n_refs--;
+}
+
+void file_check(struct host *h, struct host_mapping *m)
+{
+	struct host_file *old = m->file;
+	struct file *f = file_of(old);
+
+	if (m->bias_state || !f->indexed)
+		return;
+	f = find_file(h, &old->key, old->path);
+	if (!f || is_rewritten(h, f))
+		f = new_file(h, &old->key, old->path);
+	if (f == file_of(old))
+		return;
+	m->file = f ? &f->pub : NULL;
+	m->kind = f ? m->kind : HOST_MAPPING_ANON;
+	if (f) {
+		f->pub.n_refs++;
+		f->last_window = h->window;
+	} else {
+		h->stats.refused_files++;
+	}
+	file_unref(h, old);
 }
 
 void file_free_all(struct host *h)

@@ -188,6 +188,9 @@ void thread_collect(struct host *h);
 /* file.c */
 /* The file with one more reference; NULL: refused. key NULL: unknown identity, not shared. */
 struct host_file *file_get(struct host *h, const struct host_file_key *key, const char *path);
+/* Gives a mapping of a file that nobody has used yet another one if the file was written over since
+ * it was opened. Not before: most mappings of short-lived processes are never used. */
+void file_check(struct host *h, struct host_mapping *m);
 void file_unref(struct host *h, struct host_file *f);
 void file_used(struct host *h, struct host_file *f);
 void file_free_all(struct host *h);

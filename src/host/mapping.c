@@ -392,6 +392,8 @@ static struct host_mapping *find(struct host *h, struct process *p, uint64_t pc)
 		return NULL;
 	p->last_hit = i;
 	if (items[i].file)
+		file_check(h, &items[i]);
+	if (items[i].file)
 		file_used(h, items[i].file);
 	return &items[i];
 }

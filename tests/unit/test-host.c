@@ -797,7 +797,7 @@ static void test_a_file_is_rewritten(void)
 	host_begin(h);
 	q = host_process_get(h, 11, 11, 2000);
 	host_on_mmap(h, 11, 0x1000, 0x1000, 0, &key_a, "/bin/a", 2000);
-	CHECK(q->mappings[0].file != old);
+	CHECK(host_mapping_find(h, q, 0x1000, 2000)->file != old);
 	CHECK(file_get(h, &key_a, "/bin/a") == q->mappings[0].file);
 	CHECK(host_process_get(h, 10, 10, 2000)->mappings[0].file == old);
 	outside.file = NULL;
