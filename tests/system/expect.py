@@ -3,6 +3,7 @@
 
     # comment
     entry PATTERN          an outermost frame that counts as the program's entry; repeatable
+    switch PATTERN         a function that has changed to another stack: nothing above it can be told; repeatable
     depth PERCENT FRAMES   at least PERCENT of the samples have at least FRAMES user frames
     hot PERCENT            at least PERCENT of the samples hold the frames below, next to each other
       PATTERN              root to leaf; `*` any text, a line `...` any number of frames
@@ -31,7 +32,7 @@ def entry_of(stack):
 
 class Expectation:
     def __init__(self, name):
-        self.entries, self.hot, self.seen, self.depth = [], [], [], None
+        self.entries, self.switches, self.hot, self.seen, self.depth = [], [], [], [], None
         paths = None
         with open(name, encoding="utf-8") as f:
             for line in f:
@@ -42,6 +43,8 @@ class Expectation:
                     paths[-1][1].append(line.strip())
                 elif words[0] == "entry":
                     self.entries.append(line.split(None, 1)[1].strip())
+                elif words[0] == "switch":
+                    self.switches.append(line.split(None, 1)[1].strip())
                 elif words[0] == "depth":
                     self.depth = (float(words[1]), int(words[2]))
                 elif words[0] in ("hot", "seen"):
@@ -50,10 +53,15 @@ class Expectation:
                 else:
                     rig.fail(f"{name}: no idea what {line.strip()!r} means")
 
+    def is_whole(self, stack):
+        if stack.user[:1] == ["[truncated stack]"]:
+            return any(rig.matches(frame, p) for frame in stack.user[1:2] for p in self.switches)
+        return any(rig.matches(frame, p) for frame in entry_of(stack) for p in self.entries)
+
     def judge(self, stacks):
         """Yields (holds, text) for every demand; stacks have user frames."""
         n = rig.total(stacks)
-        reached = [s for s in stacks if any(rig.matches(e, p) for e in entry_of(s) for p in self.entries)]
+        reached = [s for s in stacks if self.is_whole(s)]
         percent = 100.0 * rig.total(reached) / n if n else 0.0
         text = f"{percent:.2f}% of {n} user samples reach the entry (wanted {ENTRY_PERCENT:g}%)"
         if percent < ENTRY_PERCENT:
