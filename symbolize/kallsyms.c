@@ -14,9 +14,10 @@
  * One entry is 8 bytes and its name; all names are in one blob. The padding before each function is
  * a symbol of its own, "__pfx_" and the function's name: both share their bytes.
  *
- * A copy of it in a regular file, as perf keeps one, is read only where a lookup needs it: the
+ * A copy of it in a regular file, as perf keeps one, is parsed only where a lookup needs it: the
  * lines of the kernel proper are cut into parts that begin where the address changes, and the first
- * lookup in a part makes a table of it. /proc/kallsyms cannot be mapped; it is read as a whole.
+ * lookup in a part makes a table of it. /proc/kallsyms cannot be mapped; it is read as a whole. If
+ * few names are wanted (limits.keep_text), its text is kept and parsed in the same way.
  */
 #include "symbolize/symbolize.h"
 
@@ -37,7 +38,9 @@
 #define MAX_FUNCTION (UINT64_C(1) << 20)
 #define MAX_LAST     (UINT64_C(64) << 10)
 #define PART_BYTES   8192
-#define MIN_PARTED   (UINT64_C(256) << 10) /* of a file; smaller ones are read as a whole */
+#define MIN_PARTED   (UINT64_C(256) << 10) /* smaller texts are parsed as a whole */
+#define FIRST_TEXT   (UINT64_C(8) << 20)   /* most kernels need no more */
+#define FIRST_BLOB   PART_BYTES
 
 struct kernel_module {
 	char name[MAX_MODULE];
@@ -56,8 +59,9 @@ struct module_run {
 };
 
 struct kallsyms {
-	struct mapped_file *file; /* NULL: only the fields below text are used */
-	const char *text;
+	const char *text;	  /* NULL: only the fields below max_bytes are used */
+	struct mapped_file *file; /* has the text; or: */
+	char *kept;		  /* the text itself */
 	size_t n_text, n_kernel;
 	ARRAY(struct part) parts; /* of the kernel proper, sorted */
 	struct kallsyms *added;	  /* modules and programs; may be NULL */
@@ -102,6 +106,7 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 	array_deinit(&k->parts);
 	kallsyms_free(k->added);
 	mapped_file_free(k->file);
+	free(k->kept);
 	free(k);
 	return NULL;
 }
@@ -153,7 +158,7 @@ static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint
 		return 0;
 	}
 	if (n + 1 > rd->cap_blob - k->n_blob) {
-		size_t want = rd->cap_blob ? rd->cap_blob * 2 : (size_t)1 << 20;
+		size_t want = rd->cap_blob ? rd->cap_blob * 2 : FIRST_BLOB;
 		char *p = realloc(k->blob, want);
 
 		if (!p)
@@ -399,7 +404,7 @@ static int reader_finish(struct kallsyms_reader *rd)
 	return 0;
 }
 
-/* ---- Texts in files ---- */
+/* ---- Texts that are parsed in parts ---- */
 
 /*
  * Makes a table of some lines; end: the address of the line after them, 0: none. NULL: no memory.
@@ -481,6 +486,17 @@ static bool parts_cut(struct kallsyms *k)
 	return k->parts.n > 1;
 }
 
+/* Parses what is not of the kernel proper. false: as above. */
+static bool parts_parse(struct kallsyms *k)
+{
+	if (!parts_cut(k))
+		return false;
+	if (k->n_kernel < k->n_text)
+		k->added =
+			lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, k->max_bytes);
+	return true;
+}
+
 /* NULL: not a regular file, or not one that can be read in parts. */
 static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
 {
@@ -496,11 +512,53 @@ static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
 	k->text = mapped_file_bytes(k->file);
 	k->n_text = (size_t)st.st_size;
 	k->max_bytes = max_bytes;
-	if (!parts_cut(k))
+	if (!parts_parse(k))
 		return NULL;
-	if (k->n_kernel < k->n_text)
-		k->added = lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, max_bytes);
 	return mapped_file_n_short() == n_short ? TAKE_PTR(k) : NULL;
+}
+
+/* All that is left of a file. NULL: more than max_bytes, or no memory. */
+static char *read_text(int fd, uint64_t max_bytes, size_t *ret_n)
+{
+	size_t size = FIRST_TEXT, n = 0;
+	_cleanup_free_ char *text = malloc(size);
+	ssize_t got = 1;
+
+	while (text && got > 0) {
+		char *larger = n == size ? realloc(text, size *= 2) : text;
+
+		if (!larger || n > max_bytes)
+			return NULL;
+		text = larger;
+		got = read(fd, text + n, size - n);
+		if (got < 0 && errno != EINTR)
+			return NULL;
+		n += got > 0 ? (size_t)got : 0;
+		got = got < 0 ? 1 : got;
+	}
+	*ret_n = n;
+	return TAKE_PTR(text);
+}
+
+/* NULL: the text is too long, or fd cannot be read twice; then fd is where it was. What is short,
+ * not in order, or hidden, is parsed as a whole. */
+static struct kallsyms *kept_new(int fd, uint64_t max_bytes)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
+	off_t begin = lseek(fd, 0, SEEK_CUR);
+	struct kallsyms *found = NULL;
+
+	if (!k || begin < 0)
+		return NULL;
+	k->text = k->kept = read_text(fd, max_bytes, &k->n_text);
+	k->max_bytes = max_bytes;
+	if (k->text && k->n_text >= MIN_PARTED && parts_parse(k))
+		return TAKE_PTR(k);
+	if (k->text)
+		found = lines_read(k->text, k->n_text, 0, max_bytes);
+	if (!found)
+		(void)lseek(fd, begin, SEEK_SET);
+	return found;
 }
 
 static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
@@ -532,14 +590,19 @@ static int parts_lookup(const struct kallsyms *k, uint64_t address, struct symbo
 
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits)
 {
-	struct kallsyms *parted = parted_new(fd, limits->max_table_bytes);
+	uint64_t max_bytes = limits->max_table_bytes;
+	struct kallsyms *parted = parted_new(fd, max_bytes);
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
 	struct kallsyms_reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
 	int r;
 
+	if (!parted && limits->keep_text)
+		parted = kept_new(fd, max_bytes);
 	if (parted) {
-		*ret = parted;
-		return 0;
+		bool any = parted->text || parted->n;
+
+		*ret = any ? parted : kallsyms_free(parted);
+		return any ? 0 : 1;
 	}
 	if (!k)
 		return -ENOMEM;
@@ -547,8 +610,7 @@ int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *l
 	if (!array_push(&k->module_names))
 		return -ENOMEM;
 	/* Offsets in the blob have 32 bits. */
-	rd.max_bytes =
-		limits->max_table_bytes < UINT32_MAX / 2 ? limits->max_table_bytes : UINT32_MAX / 2;
+	rd.max_bytes = max_bytes < UINT32_MAX / 2 ? max_bytes : UINT32_MAX / 2;
 	r = reader_read(&rd, fd);
 	if (r == 0 && rd.any_address)
 		r = reader_finish(&rd);
@@ -618,6 +680,8 @@ uint64_t kallsyms_text_start(const struct kallsyms *k)
 
 bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b)
 {
+	if (a->kept && b->kept)
+		return a->n_text == b->n_text && memcmp(a->kept, b->kept, a->n_text) == 0;
 	return !a->text && !b->text && a->n && a->n == b->n && a->n_blob && !a->far == !b->far &&
 	       a->base == b->base &&
 	       (a->far ? memcmp(a->far, b->far, a->n * sizeof(*a->far))
@@ -638,7 +702,8 @@ size_t kallsyms_bytes(const struct kallsyms *k)
 	for (uint32_t i = 0; i < k->parts.n; i++)
 		n += sizeof(*k->parts.items) +
 		     (k->parts.items[i].k ? kallsyms_bytes(k->parts.items[i].k) : 0);
-	return n + sizeof(*k) + k->n_blob + array_bytes(&k->module_names) + array_bytes(&k->runs) +
+	return n + sizeof(*k) + (k->kept ? k->n_text : 0) + k->n_blob +
+	       array_bytes(&k->module_names) + array_bytes(&k->runs) +
 	       k->n * (sizeof(*k->names) + (k->far ? sizeof(*k->far) : sizeof(*k->near)));
 }
 

@@ -59,11 +59,12 @@ struct symbol_limits {
 	/* tables made from them; default 0: no lines, no inlined callers */
 	uint64_t max_line_bytes;
 	bool only_inlined; /* read inlined callers, but no line tables */
+	bool keep_text;	   /* of kallsyms, which takes twice the memory: few names are looked up */
 };
 #define SYMBOL_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \
 		UINT64_C(256) << 20, UINT64_C(64) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20,  \
-			UINT64_C(512) << 20, 0, false                                              \
+			UINT64_C(512) << 20, 0, false, false                                       \
 	}
 
 /* ---- ELF files ---- */
@@ -149,7 +150,7 @@ DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
 /* The lowest function of the kernel proper; 0: there is none. */
 uint64_t kallsyms_text_start(const struct kallsyms *k);
-/* Was the text the same? Not known of files that are read in parts: then no. */
+/* Was the text the same? Not known of regular files that are read in parts: then no. */
 bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b);
 size_t kallsyms_bytes(const struct kallsyms *k);
 /* Lines beyond the limit. */

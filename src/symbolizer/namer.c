@@ -584,6 +584,7 @@ static void name_in_time(struct namer *n, struct profile *p, uint32_t module, ui
 void namer_set_window(struct namer *n, uint64_t window_ns, bool sparing)
 {
 	n->limited = window_ns > 0;
+	n->limits.keep_text = !n->limited;
 	n->share.percent = sparing ? SPARING_PERCENT : NAMING_PERCENT;
 	n->share.save_ns = window_ns > MIN_SAVE_NS ? window_ns : MIN_SAVE_NS;
 }

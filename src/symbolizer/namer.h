@@ -42,7 +42,7 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined);
 bool namer_set_demangling(struct namer *n, enum symbol_demangling style);
 
 /* Sets the length of a window. Naming may take a quarter of it; sparing: one percent. 0, and at
- * first: no limit. */
+ * first: no limit; 0, for a capture: the kernel's names are parsed where some are looked up. */
 void namer_set_window(struct namer *n, uint64_t window_ns, bool sparing);
 /* Names every frame without a name in p's samples of the first type from first_sample on, and in
  * all samples of other types. Sets the ids of their modules. */

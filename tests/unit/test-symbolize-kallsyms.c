@@ -10,7 +10,7 @@
 #include "tests/unit/test.h"
 #include "util/clock.h"
 
-static const struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+static struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
 
 static int text_fd(const void *text, size_t n)
 {
@@ -303,6 +303,29 @@ static void test_in_parts(void)
 	free(text);
 }
 
+static struct kallsyms *load_again(int fd)
+{
+	struct kallsyms *k = NULL;
+
+	CHECK_INT(lseek(fd, 0, SEEK_SET), ==, 0);
+	CHECK_INT(kallsyms_new_fd(&k, fd, &limits), ==, 0);
+	return k;
+}
+
+/* A program of BPF may come in between. */
+static void check_equal(int fd)
+{
+	bool equal = false;
+
+	for (int i = 0; i < 5 && !equal; i++) {
+		_cleanup_(kallsyms_freep) struct kallsyms *a = load_again(fd);
+		_cleanup_(kallsyms_freep) struct kallsyms *b = load_again(fd);
+
+		equal = kallsyms_equal(a, b);
+	}
+	CHECK(equal);
+}
+
 static void test_running_kernel(void)
 {
 	_cleanup_close_ int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -338,6 +361,7 @@ static void test_running_kernel(void)
 		n_same += strcmp(s.name, name) == 0;
 	}
 	(void)fclose(f);
+	check_equal(fd);
 	fprintf(stderr, "  %d functions, %d under that name; %.1f ms, %zu bytes\n", n, n_same,
 		(double)ns / 1e6, kallsyms_bytes(k));
 	CHECK_INT(n, >, 1000);
@@ -353,6 +377,14 @@ int main(void)
 	RUN(test_garbage);
 	RUN(test_random);
 	RUN(test_limit);
+	RUN(test_in_parts);
+	RUN(test_running_kernel);
+	limits.keep_text = true;
+	RUN(test_table);
+	RUN(test_far_apart);
+	RUN(test_hidden);
+	RUN(test_garbage);
+	RUN(test_random);
 	RUN(test_in_parts);
 	RUN(test_running_kernel);
 	return 0;
