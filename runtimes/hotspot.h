@@ -2,16 +2,16 @@
 #pragma once
 /*
  * Stacks of Java threads in OpenJDK's HotSpot (11, 17, 21, 25; others are tried), read from outside
- * and late: while the process runs on. Frames of the interpreter, of compiled code with what was
- * inlined there, of stubs and native methods. It steps through the frames of HotSpot's own code
- * cache; whoever walks the native frames in between asks it whenever a frame is there.
+ * after the sample, while the process runs on. It knows the frames of the interpreter, of compiled
+ * code with the methods inlined there, of stubs and of native methods. It steps through frames in
+ * HotSpot's own code cache only; the walk of the native frames calls it for each of these.
  *
- * What it reads may have changed since the sample, or be a lie: each step must be proven by what
- * HotSpot keeps of its code (a return address with debug information, a frame with a sound method
- * in it), and what is remembered of an address is compared with what is there now. A step that is
- * not proven is not made.
+ * The memory may have changed since the sample, or may lie. So HotSpot's own data must prove each
+ * step (a return address with debug information, a frame with a valid method), and what we remember
+ * of an address is compared with its contents now. Without a proof the walk ends.
  *
- * Not thread-safe. Bounded: memory of one process about 2 MiB, reads of one walk by its budget.
+ * Not thread-safe. Bounded: about 2 MiB of memory for each process; a budget of reads for each
+ * walk.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,23 +24,24 @@
 
 struct hotspot;
 
-/* Whether a mapped file of that path is the library to look into. */
+/* Is a mapped file with that path HotSpot's library (libjvm.so)? */
 bool hotspot_is_library(const char *path);
 
 /*
- * image: where the library's first byte is mapped. memory: its function and context are copied, the
- * budget is the module's own. 0; -ENOENT: it is no HotSpot; -ENOTSUP: one that is not understood
- * (*ret_why, a literal); -EAGAIN: it has not started yet; -ENOMEM.
+ * image: where the library's first byte is mapped. memory: its function and context are copied, its
+ * budget is not used. 0; -ENOENT: not a HotSpot; -ENOTSUP: one that we do not understand (*ret_why,
+ * a literal); -EAGAIN: it has not started yet; -ENOMEM.
  */
 int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why);
 struct hotspot *hotspot_free(struct hotspot *h);
 DEFINE_CLEANUP(struct hotspot *, hotspot_free)
 
-/* Whether an address lies in its code cache. */
+/* Is the address in its code cache? */
 bool hotspot_has(const struct hotspot *h, uint64_t pc);
-/* "17.0.15+6-Debian-1deb12u1"; "" unknown. And whether this version was ever tried. */
+/* "17.0.15+6-Debian-1deb12u1"; "" unknown. Borrowed. */
 const char *hotspot_release(const struct hotspot *h);
+/* Did we ever test this version? */
 bool hotspot_is_tried(const struct hotspot *h);
 
 /* How a frame was executing. */
@@ -56,21 +57,21 @@ enum hotspot_level {
 };
 const char *hotspot_level_name(enum hotspot_level level);
 
-/* A frame's text: in HotSpot's UTF-8, valid until the next step. */
+/* A frame's text, in HotSpot's UTF-8. Borrowed until the next step. */
 const char *hotspot_text(const struct hotspot *h, strid id);
 
-/* Before each walk: its budget, in reads and bytes. */
+/* Call it before each walk, with the walk's budget. */
 void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes);
 /*
- * One physical frame, at a pc that hotspot_has(). Puts the functions that were executing in it into
- * frames (innermost first, at most max; more are left out), *ret_n of them, also where the step to
- * its caller fails: none then if it is not known either.
+ * Steps over one physical frame, at a pc that hotspot_has(), to its caller. Puts the functions that
+ * were executing in the frame into frames: *ret_n of them, innermost first; those beyond max are
+ * left out. Sets them also if the step fails; *ret_n is 0 if they are unknown, too.
  */
 enum runtime_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
 			       struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
 			       size_t *ret_n);
 
-/* What it is and where each offset came from, for people. */
+/* Prints the version and where each offset came from, for people. */
 void hotspot_explain(const struct hotspot *h, FILE *out);
 
 struct hotspot_stats {

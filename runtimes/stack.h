@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Steps through frames of code that a runtime made: what all such runtimes are asked and answer. */
+/* The types for steps through frames of code that a runtime made; all such runtimes share them. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,23 +8,23 @@
 
 #include "util/strtab.h"
 
-/* Texts: of the runtime that was asked. They are a stranger's words. */
+/* Texts are ids of the runtime that was asked, and untrusted. */
 struct stepped_frame {
 	strid function; /* "java.util.HashMap.put" */
-	strid file;	/* "HashMap.java"; empty: not known */
+	strid file;	/* "HashMap.java"; empty: unknown */
 	uint32_t line, start_line;
-	uint8_t level; /* how it was executing: the runtime's */
+	uint8_t level; /* how it was executing: enum hotspot_level or v8_level */
 	bool inlined;  /* into the next one */
 };
 
-/* The copy of a stack: n bytes that were at start. */
+/* The copy of a stack: the n bytes that were at address start. */
 struct runtime_stack {
 	const uint8_t *bytes;
 	uint64_t start, n;
-	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
+	uint64_t *missing; /* set to the address of the last failed read; NULL: not wanted */
 };
 
-/* false: the copy does not have that word. */
+/* Reads the word at an address; false: the copy lacks it. */
 static inline bool runtime_stack_u64(const struct runtime_stack *s, uint64_t address, uint64_t *ret)
 {
 	uint64_t at = address - s->start;
@@ -38,28 +38,29 @@ static inline bool runtime_stack_u64(const struct runtime_stack *s, uint64_t add
 	return true;
 }
 
-/* Registers by DWARF number; in a frame that has called another only pc, sp and fp count. */
+/* r: registers by DWARF number, valid only in the innermost frame; pc, sp and fp always are. */
 enum { RUNTIME_N_REGS = 33 };
 struct runtime_regs {
 	uint64_t r[RUNTIME_N_REGS];
 	uint64_t pc, sp, fp;
-	bool innermost; /* interrupted: r holds */
-	/* Of its callee: it is a frame that goes by the runtime's own calling convention. */
+	bool innermost; /* interrupted, not calling: r is valid */
+	/* Its callee is a frame with the runtime's own calling convention. */
 	bool called_own;
-	/* Where the file is mapped that pc is in: code there is as the file has it. 0: in none, or
-	 * it is not known. */
+	/* Where the file that pc lies in is mapped: that code does not change. 0: in no file, or
+	 * unknown. */
 	uint64_t file_start, file_end;
 };
-/* Of a thread that ptrace has stopped: what PTRACE_GETREGSET says for NT_PRSTATUS, n bytes. */
+/* Converts the n bytes that PTRACE_GETREGSET gives for NT_PRSTATUS. false: they are of another
+ * size. */
 bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret);
 
 enum runtime_step {
-	RUNTIME_STEP,	   /* regs are the caller's, frames has what was executing there */
+	RUNTIME_STEP,	   /* regs are the caller's now; frames has the functions of the frame */
 	RUNTIME_TRUNCATED, /* the stack copy ends */
-	RUNTIME_UNPROVEN,  /* what is there now does not explain the stack */
-	/* The callers are in the heap: of a virtual thread that was put off and goes on */
+	RUNTIME_UNPROVEN,  /* the memory, as it is now, does not explain the stack */
+	/* The callers are in the heap: a virtual thread that was unmounted has continued */
 	RUNTIME_ELSEWHERE,
-	RUNTIME_SPENT,	  /* the budget of this walk */
-	RUNTIME_NOT_MINE, /* nothing there is the runtime's */
+	RUNTIME_SPENT,	  /* this walk's budget is used up */
+	RUNTIME_NOT_MINE, /* not a frame of this runtime */
 	RUNTIME_N_STEPS
 };
