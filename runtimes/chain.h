@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks that interpreters keep as chains of frames of their own, beside the native stack, and that
- * are read at the sample: what all such interpreters tell of a thread.
+ * Stacks that interpreters keep as chains of their own frames, beside the native stack. They are
+ * read at the sample. These are the types that all such interpreters share.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,22 +14,22 @@ enum { CHAIN_MAX_FRAMES = 512 };
 /* Whose stack it is. */
 struct chained_thread {
 	uint32_t tid;		   /* in the process's own pid namespace */
-	uint32_t n_registers;	   /* 0: they are not known */
-	uint64_t pointer;	   /* the thread pointer; 0: not known */
+	uint32_t n_registers;	   /* 0: unknown */
+	uint64_t pointer;	   /* the thread pointer; 0: unknown */
 	const uint64_t *registers; /* values in its registers, in any order */
 };
 
-/* Texts: of the interpreter that was asked. They are a stranger's words, in UTF-8. */
+/* Texts are ids of the interpreter that was asked: untrusted, in UTF-8. */
 struct chained_frame {
-	strid function;		   /* as qualified as the interpreter has it */
-	strid file;		   /* as the interpreter has it */
-	uint32_t line, start_line; /* 0: not known */
+	strid function;		   /* qualified as far as the interpreter does */
+	strid file;		   /* as the interpreter writes it */
+	uint32_t line, start_line; /* 0: unknown */
 	uint64_t address;	   /* of the interpreter's frame object or struct */
-	bool entry; /* the outermost frame of its native call of the evaluation function */
+	bool entry; /* the outermost frame of one native call of the evaluation function */
 };
 
-/* The search for a loop, by Brent: of addresses that repeat, one that is kept while steps double is
- * met again. power: 16 at first. */
+/* Brent's search for a loop in a chain: it keeps an address for 16, 32, 64 ... steps, and a loop
+ * must meet it again. Set power to 16 at first. */
 struct chain_loop {
 	uint64_t met;
 	uint32_t since, power;
@@ -49,14 +49,14 @@ static inline bool chain_is_loop(struct chain_loop *l, uint64_t at)
 
 enum chain_result {
 	CHAIN_WHOLE,	 /* up to the thread's first frame */
-	CHAIN_CUT,	 /* the callers of the outermost one are left out: max is reached */
+	CHAIN_CUT,	 /* max is reached: the outermost frames are missing */
 	CHAIN_NO_THREAD, /* the interpreter does not know the thread, or runs nothing in it */
-	CHAIN_UNPROVEN,	 /* the bytes there form no chain of frames; the frames before are given */
-	CHAIN_SPENT,	 /* the budget of this walk; frames before are given */
+	CHAIN_UNPROVEN,	 /* the next bytes are no frame; the frames up to there are valid */
+	CHAIN_SPENT,	 /* this walk's budget is used up; the frames up to there are valid */
 	CHAIN_N_RESULTS
 };
 
-/* Since the start: walks, by result, and what they cost. */
+/* Since the start: walks, by result, and their cost. */
 struct chain_stats {
 	uint64_t walks, learned, stale; /* stale: a remembered address had other contents */
 	uint64_t reads, bytes;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Where the code of an interpreter's evaluation function is. */
+/* The code of an interpreter's evaluation function. */
 #include <stdio.h>
 
 #include "runtimes/image.h"
 
 enum { EVAL_MAX_RANGES = 4 };
 
-/* Runtime addresses [start, end) of the function and of its parts elsewhere. */
+/* Runtime addresses [start, end) of the function, and of parts that the compiler put elsewhere. */
 struct eval_code {
 	uint64_t ranges[EVAL_MAX_RANGES][2];
 	uint32_t n;
 };
 
-/* Of a function at these addresses; start 0: there is none. */
+/* Finds all ranges of the function that is at [start, end); start 0: there is none. */
 void eval_code_find(struct eval_code *ret, const struct image *image, uint64_t start, uint64_t end);
 
-/* Where they are in the image, for people. */
+/* Prints the ranges as offsets in the image, for people. */
 void eval_code_explain(const struct eval_code *e, const struct image *image, FILE *out);
 
-/* Range i; false: there are not that many. */
+/* Range i; false: there are fewer. */
 static inline bool eval_code_range(const struct eval_code *e, size_t i, uint64_t *ret_start,
 				   uint64_t *ret_end)
 {

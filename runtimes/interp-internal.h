@@ -1,49 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of interp.h: what all interpreters have, and what each of them brings. */
+/* Private to the interpreters behind interp.h: the functions that each provides, and shared state.
+ */
 #include "runtimes/eval-code.h"
 #include "runtimes/image.h"
 #include "runtimes/interp.h"
 #include "runtimes/trust.h"
 
 /*
- * A kind of interpreter. Its functions get its own struct of `size` bytes, all zeros at first,
- * which begins with a struct interp.
+ * A kind of interpreter. Its functions get its own struct of `size` bytes, which begins with a
+ * struct interp and is zeroed at first.
  */
 struct interp_type {
 	const char *name; /* "CPython" */
 	enum interp_kind kind;
 	size_t size;
-	/* A read of so many bytes may be next: a walk that has fewer left has spent its budget. */
+	/* Its largest read: a walk with fewer bytes left has used up its budget. */
 	uint32_t read_bytes;
 	/* As interp_rank(): 2, a library of that interpreter; 1, a program that may only load it
 	 * from one; 0, neither. */
 	int (*rank)(const char *path);
 	/*
-	 * The image is open. Sets release, eval, if it is known yet, and texts. 0; -ENOENT: there
-	 * is no such interpreter in it; -ENOTSUP: one that is not understood (*ret_why, a
-	 * literal); -EAGAIN: it has not started yet; -ENOMEM.
+	 * Called with the image open. Sets release and texts, and eval if it is known yet. 0;
+	 * -ENOENT: there is no such interpreter in it; -ENOTSUP: one that we do not understand
+	 * (*ret_why, a literal); -EAGAIN: it has not started yet; -ENOMEM.
 	 */
 	int (*open)(struct interp *p, const char **ret_why);
-	/* Frees what it has, opened or not, but not p. */
+	/* Frees what p owns, also after a failed open, but not p. */
 	void (*close)(struct interp *p);
 	bool (*is_tried)(const struct interp *p);
-	/* Forgets all that refers to texts. */
+	/* Drops all references to texts, which are cleared. */
 	void (*forget)(struct interp *p);
-	/* As interp_walk(), without its counts; max: CHAIN_MAX_FRAMES at most; *ret_n is 0. */
+	/* As interp_walk(), which counts; max: at most CHAIN_MAX_FRAMES; *ret_n is 0 at first. */
 	enum chain_result (*walk)(struct interp *p, const struct chained_thread *thread,
 				  struct chained_frame *frames, size_t max, size_t *ret_n);
-	/* Where each offset came from. */
+	/* Prints where each offset came from. */
 	void (*explain)(const struct interp *p, FILE *out);
 };
 
 struct interp {
 	const struct interp_type *type;
-	struct memory memory; /* its budget is that of the walk */
+	struct memory memory; /* with the budget of the current walk */
 	struct image image;
 	struct eval_code eval;
 	char release[32];
-	struct strtab *texts; /* borrowed of the type; cleared between walks */
+	struct strtab *texts; /* borrowed from the type; may be cleared between walks */
 	struct trust_walks walks;
 	struct chain_stats stats;
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How far what is remembered of an object in a process is believed without a look at it. Objects
- * are freed, and their memory is used for others. One that was the same in so many walks is
- * believed for some; then it is looked at again. If it has changed by then, the samples in between
- * may have a wrong name, and nothing of that process is believed for so long that they are less
- * than one in 4000. Those that change sooner were never believed, and say nothing about others.
+ * When may a walk use what it remembers of an object without reading the object again? Programs
+ * free objects and use their memory for others. An object that was the same in TRUST_AFTER walks is
+ * trusted for the next TRUST_FOR walks, then read again. If it has changed by then, the samples in
+ * between may have a wrong name; so no object of that process is trusted for TRUST_NOBODY walks,
+ * which keeps wrong samples below one in 4000. An object that changes before it is trusted does no
+ * harm and has no such effect.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,16 +17,16 @@ enum {
 	TRUST_NOBODY = 1 << 16, /* walks, once one that was believed has changed */
 };
 
-/* Of an object; all zeros: nothing is known. */
+/* For each object; starts as zeros. */
 struct trust {
-	uint32_t walk; /* in which it was proven or believed last */
+	uint32_t walk; /* the last one in which it was proven or trusted */
 	uint16_t n_proven, n_believed;
 };
 
-/* The process's walks; from 1 on. */
+/* For each process: the number of its current walk, from 1 on. */
 struct trust_walks {
 	uint32_t walk;
-	uint32_t doubtful; /* so many more in which nothing is believed */
+	uint32_t doubtful; /* number of further walks in which nothing is trusted */
 };
 
 static inline void trust_begin_walk(struct trust_walks *w)
@@ -34,7 +35,7 @@ static inline void trust_begin_walk(struct trust_walks *w)
 	w->doubtful -= w->doubtful > 0;
 }
 
-/* Whether it may be used in this walk without a look. */
+/* May this walk use the object without reading it? */
 static inline bool trust_has(struct trust *t, const struct trust_walks *w)
 {
 	if (t->walk == w->walk)
@@ -46,7 +47,7 @@ static inline bool trust_has(struct trust *t, const struct trust_walks *w)
 	return true;
 }
 
-/* It was looked at, and is the same one. */
+/* Notes that the object was read and is the same. */
 static inline void trust_prove(struct trust *t, const struct trust_walks *w)
 {
 	t->walk = w->walk;
@@ -54,7 +55,7 @@ static inline void trust_prove(struct trust *t, const struct trust_walks *w)
 	t->n_believed = t->n_proven < TRUST_AFTER ? 0 : TRUST_FOR;
 }
 
-/* It was looked at, and is another one. */
+/* Notes that the object was read and is another one. */
 static inline void trust_end(struct trust *t, struct trust_walks *w)
 {
 	if (t->n_proven == TRUST_AFTER)
