@@ -31,7 +31,7 @@ struct arch {
 
 extern const struct arch arch_x86_64, arch_aarch64, arch_riscv64;
 
-/* NULL: not known. */
+/* The architecture with that e_machine; NULL: unknown. */
 const struct arch *arch_find(uint16_t machine);
 /* The architecture of this host. */
 const struct arch *arch_here(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Functions that come and go, as a just-in-time compiler reports them. Later ones win over earlier
- * ones that they overlap; see code-table.c.
+ * Functions that come and go, as a just-in-time compiler reports them. A later one replaces the
+ * parts of earlier ones that it overlaps; see code-table.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #define CODE_MAX_RANGE	 (UINT64_C(1) << 30)
 
 /*
- * A function, or a part that is left of it: [start, start + size), where the function began skip
- * bytes before.
+ * A function, or a part of it that is left: [start, start + size). The function began skip bytes
+ * before start.
  */
 struct code_entry {
 	uint64_t start;
@@ -38,10 +38,10 @@ void code_table_deinit(struct code_table *t);
 void code_table_clear(struct code_table *t);
 
 /*
- * Adds a function with a name of n_name > 0 bytes, none of them 0, and n_more other bytes for the
- * caller, which live as long. 0, also when it is refused (counted): no size, a range over 1 GiB,
- * more than 1 Mi functions or more than max_bytes; -ENOMEM. Name and bytes equal to those of the
- * function before take no memory.
+ * Adds a function with a name of n_name > 0 bytes, none of them 0, and n_more other bytes of the
+ * caller, which are kept with it. 0, also if it is refused (counted): no size, a range over 1 GiB,
+ * more than 1 Mi functions or more than max_bytes; -ENOMEM. If name and bytes equal those of the
+ * last function, they take no memory.
  */
 int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const char *name,
 		   size_t n_name, const void *more, size_t n_more);
@@ -59,4 +59,5 @@ static inline const char *code_table_name(const struct code_table *t, const stru
 	return t->blob + e->name;
 }
 
+/* Memory held, in bytes. */
 size_t code_table_bytes(const struct code_table *t);

@@ -16,8 +16,8 @@ struct dwarf;
 /* One function of a chain. Texts are borrowed, valid until the next lookup, trim or free. */
 struct dwarf_frame {
 	const char *name; /* the linkage name if the compiler gives it; NULL: unknown */
-	const char *file; /* NULL: not known */
-	uint32_t line, column, start_line; /* 0: not known */
+	const char *file; /* NULL: unknown */
+	uint32_t line, column, start_line; /* 0: unknown */
 	uint64_t entry; /* offset of the function's entry; tells functions apart */
 };
 
@@ -31,7 +31,7 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 struct dwarf *dwarf_free(struct dwarf *d);
 DEFINE_CLEANUP(struct dwarf *, dwarf_free)
 
-/* Without open_split (NULL) there are no split files. */
+/* Sets the function that opens split files; without it (NULL, as at first) there are none. */
 void dwarf_set_open_split(struct dwarf *d, symbol_open_split_fn open_split, void *ctx);
 
 /*
@@ -48,11 +48,12 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
 		 size_t *ret_n, const char **ret_language);
 
-/* Unmaps the file. Tables made from it stay, within the limit. What failed for lack of memory is
- * tried again from now on. */
+/* Unmaps the file. Tables made from it stay, within the limit. From now on, what failed for lack of
+ * memory is tried again. */
 void dwarf_trim(struct dwarf *d);
 /* Forgets everything that can be read again, and which parts could not be read. */
 void dwarf_forget(struct dwarf *d);
+/* Memory of all tables, in bytes. */
 size_t dwarf_bytes(const struct dwarf *d);
-/* Units and sections that were damaged or exceeded a limit. */
+/* The number of units and sections that were damaged or exceeded a limit. */
 uint64_t dwarf_refused(const struct dwarf *d);

@@ -58,7 +58,8 @@ int elf_image_open_fd(struct elf_image *im, int fd);
 int elf_image_open_memory(struct elf_image *im, const void *image, size_t n);
 void elf_image_close(struct elf_image *im);
 
-/* Where in the file an address is that a segment with these PF_ flags has from it. */
+/* Converts an ELF virtual address to a file offset, by the segments that have all these PF_ flags.
+ * false: it is in the file part of none. */
 bool elf_image_offset(const struct elf_image *im, uint64_t address, uint32_t flags,
 		      uint64_t *ret_offset);
 
@@ -74,18 +75,18 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
 
 /*
  * The bytes of a section; free them with elf_bytes_release(). They outlive the image and its
- * descriptor, but still are the file: they change when it is written, and what is gone after it was
- * truncated reads as zeros (util/mapped-file.h). -ENOEXEC: not within the file; -EFBIG: more than
- * max_bytes.
+ * descriptor, but they are those of the file: they change when it is written, and read as zeros
+ * where it was truncated (util/mapped-file.h). 0; -ENOEXEC: not within the file; -EFBIG: more than
+ * max_bytes; -ENOMEM; -errno of mapping.
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);
-/* A symbol of a table's bytes, of either class: those of 32 bits are made longer. */
+/* Reads a symbol at p in a symbol table of either class, as a 64-bit one. */
 Elf64_Sym elf_symbol(const uint8_t *p, bool is64);
 /* Decompresses a section in place: zlib, also in the form of .zdebug_*, and zstd. 0; -ENOEXEC:
  * damaged; -EOPNOTSUPP: this build lacks the library; -EFBIG: more than max_bytes; -ENOMEM. */
 int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes);
-/* The same for a stream of xz; -EFBIG also if the decoder needs more than 128 MiB. */
+/* The same for an xz stream; -EFBIG also if the decoder needs more than 128 MiB. */
 int elf_bytes_unxz(struct elf_bytes *b, uint64_t max_bytes);
 /* Makes the pages present, so that one pass over them takes no faults. */
 void elf_bytes_populate(const struct elf_bytes *b);
@@ -102,6 +103,7 @@ void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx);
 /* NT_GNU_BUILD_ID: returns its length; 0: none. */
 size_t elf_image_build_id(const struct elf_image *im, uint8_t ret[ELF_BUILD_ID_MAX]);
 
-/* elf-dynamic.c: where the dynamic symbols and their strings are, without section headers. */
+/* elf-dynamic.c: finds the dynamic symbols and their strings without section headers, and describes
+ * them as sections. false: there are none. */
 bool elf_dynamic_symbols(const struct elf_image *im, struct elf_section *ret_symbols,
 			 struct elf_section *ret_strings);

@@ -26,10 +26,10 @@ struct go_code {
 	uint64_t start, end; /* addresses */
 };
 
-/* The address of the function of that name, which all names are read for. false: there is none. */
+/* The address of the function of that name; reads all names. false: there is none. */
 bool go_table_address(struct go_table *t, const char *name, uint64_t *ret);
-/* The code whose functions' names begin with one of the prefixes (ends with NULL), by address, as
- * far as it fits. How many pieces. */
+/* Sets ret to the code of functions whose names begin with one of the prefixes (their list ends
+ * with NULL), in the order of addresses. Returns the number of ranges, at most max. */
 uint32_t go_table_code(struct go_table *t, const char *const *prefixes, struct go_code *ret,
 		       uint32_t max);
 /* The chain at an address, as dwarf_lookup() gives it; texts as above. 0: no function. */

@@ -13,10 +13,10 @@
 #define JITDUMP_MAX_LINES_BYTES	 (1u << 20)  /* of one function */
 #define JITDUMP_MAX_FRAMES_BYTES (64u << 10) /* of one record */
 
-/* A line from some offset on. The names of a function's files follow its rows. */
+/* The source line from an offset in the function on. The names of its files follow its rows. */
 struct line_row {
 	uint32_t at, line, column;
-	uint32_t file; /* from the end of the rows */
+	uint32_t file; /* offset of the name, from the end of the rows */
 };
 
 struct jitdump_lines {
@@ -68,8 +68,8 @@ void jitdump_lines_forget(struct jitdump_lines *l);
 /* The body of a JIT_CODE_DEBUG_INFO record. 0 or -ENOMEM. */
 int jitdump_read_lines(struct jitdump *j, struct cursor *c);
 /*
- * Packs the lines to store them after the function's name: allocated, *ret_n bytes, 0 without
- * lines. NULL: no memory.
+ * Packs the lines, to be stored after the function's name. Returns *ret_n bytes (0: no lines),
+ * which the caller frees; NULL: no memory.
  */
 void *jitdump_pack_lines(const struct jitdump_lines *l, size_t *ret_n);
 /* Sets the line at an address of the function in ret, which has its name already. */

@@ -27,7 +27,7 @@ struct symbol_plt {
 /* Maps the tables that name stubs; reads nothing yet. */
 void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_t max_bytes);
 void symbol_plt_deinit(struct symbol_plt *plt);
-/* Names come from SYMBOL_NAMES_DYNAMIC of t and are kept in t. The first lookup in a stub section
- * builds the list. */
+/* The stub at an address; false: none. Its name comes from SYMBOL_NAMES_DYNAMIC of t and is kept in
+ * t. The first lookup in a stub section builds the list. */
 bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t vaddr,
 		       const char **ret_name, uint64_t *ret_start, uint64_t *ret_size);

@@ -84,7 +84,7 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 /* Sorts the table; call once. 0, or -ENOMEM. */
 int symbol_table_finish(struct symbol_table *t);
 
-/* True: *ret_* set. Reads no name. */
+/* The row at an address, and its range. false: none. Reads no name. */
 bool symbol_table_lookup(const struct symbol_table *t, uint64_t vaddr, uint32_t *ret_row,
 			 uint64_t *ret_start, uint64_t *ret_size);
 /*
@@ -93,8 +93,10 @@ bool symbol_table_lookup(const struct symbol_table *t, uint64_t vaddr, uint32_t 
  */
 const char *symbol_table_name(struct symbol_table *t, uint32_t row);
 
-/* Keeps a text that is in no file; returns a handle, or 0: no room. */
+/* Keeps a text that is in no file. Returns its handle; 0: no room. */
 uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text);
+/* The text of a handle, borrowed from t. */
 const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name);
 
+/* Memory held, in bytes. */
 size_t symbol_table_bytes(const struct symbol_table *t);

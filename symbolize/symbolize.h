@@ -26,25 +26,24 @@ struct symbol {
 	const char *file;	 /* source file of the line, NULL: not known */
 	uint32_t line, start_line, column; /* 0: not known */
 	const char *language; /* "c", "c++", "go", "rust" ...; NULL: not known; static */
-	/* into the next one of the chain; start is then a number that no other inlined function of
-	 * the file has */
+	/* inlined into the next one of the chain; then start is no address, but a number that no
+	 * other inlined function of the file has */
 	bool inlined;
 };
 
 /*
- * Called at most once per file to get its separate debug file, and once for the supplementary file
- * of dwz (its path as the debuglink then): build_id of n bytes (0: none),
- * debuglink name (NULL: none) with its CRC. Returns an open descriptor that the callee closes, or
- * -1.
+ * Opens the separate debug file of a file, and the supplementary file of dwz (debuglink is then its
+ * path); called at most once for each. build_id: n bytes (0: none); debuglink: the name (NULL:
+ * none) with its CRC. Returns an open descriptor, which this room closes, or -1.
  */
 typedef int (*symbol_open_debug_fn)(void *ctx, const uint8_t *build_id, size_t n,
 				    const char *debuglink, uint32_t crc);
 
 /*
- * Called for split files (-gsplit-dwarf), with the path that a unit gives, without "..", relative
- * if the unit has no directory: at the first lookup in the unit and again after a trim. Called once
- * with NULL for the package of them all, PROGRAM.dwp. Returns an open descriptor that the callee
- * closes, or -1.
+ * Opens a split file (-gsplit-dwarf); called at the first lookup in its unit and again after a
+ * trim. path: as in the unit, without "..", relative if the unit has no directory; NULL: the
+ * package of all split files, PROGRAM.dwp (called once). Returns an open descriptor, which this
+ * room closes, or -1.
  */
 typedef int (*symbol_open_split_fn)(void *ctx, const char *path);
 
@@ -150,10 +149,10 @@ DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
 /* The lowest function of the kernel proper; 0: there is none. */
 uint64_t kallsyms_text_start(const struct kallsyms *k);
-/* Was the text the same? Not known of regular files that are read in parts: then no. */
+/* Were both read from the same text? false also for regular files that were read in parts. */
 bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b);
+/* Memory held, in bytes; the number of lines beyond the limit. */
 size_t kallsyms_bytes(const struct kallsyms *k);
-/* Lines beyond the limit. */
 uint64_t kallsyms_refused(const struct kallsyms *k);
 
 /* ---- perf map (/tmp/perf-PID.map: "START SIZE name" lines in hex) ---- */
@@ -192,7 +191,8 @@ DEFINE_CLEANUP(struct jitdump *, jitdump_free)
  * -ENOMEM, or -errno. An update may invalidate names from earlier lookups.
  */
 int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns);
-/* "was written in another byte order" ...; static. NULL: no problem. */
+/* Why the file cannot be used: "was written in another byte order" ...; static. NULL: no problem.
+ */
 const char *jitdump_problem(const struct jitdump *j);
 /* JITDUMP_NAMES: the newest function at the address, with its line. 0; 1: no function there. */
 int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret);
@@ -209,7 +209,7 @@ struct jitdump_unwinding {
 };
 /* JITDUMP_UNWINDING: 0; 1: no function there, or the newest one has no unwinding information. */
 int jitdump_lookup_unwinding(struct jitdump *j, uint64_t address, struct jitdump_unwinding *ret);
-/* Has any function had unwinding information so far? */
+/* Did any function have unwinding information so far? */
 bool jitdump_has_unwinding(const struct jitdump *j);
 size_t jitdump_bytes(const struct jitdump *j);
 /* Functions over the limits, as for perf maps; records that contradict themselves. */
