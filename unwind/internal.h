@@ -104,7 +104,7 @@ struct full_rule {
 	struct expr_op ops[EXPR_MAX_OPS];
 };
 
-/* A part of the file that stays mapped: only what CFI needs, never the whole file. */
+/* A mapped part of the file: only what CFI needs, never the whole file. */
 struct window {
 	const uint8_t *data;
 	size_t n;
@@ -143,12 +143,12 @@ struct fde_ref {
 struct cfi_section {
 	struct window data;
 	bool eh;	      /* .eh_frame, not .debug_frame */
-	bool broken;	      /* do not try again */
+	bool broken;	      /* damaged: do not try again */
 	const uint8_t *table; /* .eh_frame_hdr's sorted (sdata4, sdata4) pairs; NULL: use index */
 	uint32_t n_table;
 	uint64_t table_addr;   /* what the pairs are relative to */
 	struct fde_ref *index; /* sorted; NULL: not made yet */
-	uint64_t made_at;      /* walk in which index or data were last made; 0: never */
+	uint64_t made_at;      /* number of the walk that last made index or data; 0: never */
 	uint32_t n_index, n_index_reserved;
 };
 
@@ -223,11 +223,11 @@ struct unwind_cut {
 };
 
 struct unwinder {
-	void (*trace)(void *ctx, const struct walk_step *step); /* NULL: nobody asks */
+	void (*trace)(void *ctx, const struct walk_step *step); /* NULL: not wanted */
 	void *trace_ctx;
 	unwind_foreign_fn foreign; /* NULL: none */
 	void *foreign_ctx;
-	unwind_reading_fn reading; /* NULL: nobody asks */
+	unwind_reading_fn reading; /* NULL: not wanted */
 	void *reading_ctx;
 	struct unwind_limits limits;
 	struct unwind_stats stats;
@@ -338,19 +338,20 @@ bool go_table_init(struct unwind_module *m);
 /* Where the table begins in a section with other contents; the section's end: not there. */
 size_t go_table_locate(struct unwind_module *m, const struct window *section);
 bool go_table_use_module(struct unwind_module *m, const struct window *section, bool relocations);
-/* What Go's table says about vaddr; 0, -ENOENT, -EIO. */
+/* A rule from Go's table, for the addresses [start, end). */
 struct go_rule {
 	uint64_t start, end;
 	struct rule rule;
 };
+/* 0; -ENOENT: the table has no rule for vaddr; -EIO: the file shrank. */
 int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret);
 
 /* cfi.c */
 int cfi_init(struct unwinder *u);
 void cfi_deinit(struct unwinder *u);
-/* The row at vaddr. There always is one: damaged or missing CFI has its own kinds of rule. */
+/* Makes the row at vaddr. There always is one: damaged or missing CFI has its own kinds of rule. */
 void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret);
-/* The full rule; 0, -ENOENT or -EBADMSG. */
+/* Makes the full rule at vaddr. 0; -ENOENT: no CFI covers it; -EBADMSG: damaged. */
 int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *ret);
 
 /* Bytes that a row of a module counts for. */
@@ -358,7 +359,7 @@ int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *
 
 /* rows.c */
 const struct row *rows_find(const struct unwind_module *m, uint32_t rel);
-/* If there is no memory, the row is just not kept. */
+/* Keeps a row, unless there is no memory. rel: where the walk met it. */
 void rows_add(struct unwind_module *m, uint32_t rel, const struct row *row);
 
 /* budget.c */
@@ -384,10 +385,9 @@ static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_
 }
 
 /*
- * STEP_NEEDS_REGS: needs a register that the compact walk does not track; walk again with full
- * rules.
+ * The outcome of a step. STEP_NEEDS_REGS: it needs a register that the compact walk does not track,
+ * so walk again with full rules. STEP_LOST_SP: pc is the caller's, and nothing else is known.
  */
-/* STEP_LOST_SP: pc is the caller's, nothing else is known. */
 enum step {
 	STEP_OK,
 	STEP_END,
@@ -398,7 +398,8 @@ enum step {
 	STEP_LOST_SP
 };
 
-/* Evaluates ops over regs; false: beyond the limits or not computable. */
+/* Evaluates ops over regs; cfa: pushed first, NULL: nothing. STEP_OK and *ret; or why it is not
+ * possible. */
 enum step expr_run(const struct expr_op *ops, unsigned int n, const struct unwind_regs *regs,
 		   const struct stack_copy *stack, const uint64_t *cfa, uint64_t *ret);
 /* Replaces regs with the caller's. innermost: the frame was interrupted, not calling. */

@@ -115,7 +115,7 @@ struct unwind_stats {
 	uint64_t row_bytes; /* now: rows, FDE indexes and inflated .debug_frame sections */
 	/* About the last walk: how many bytes of the stack copy lie below its outermost frame; and
 	 * if it was truncated, how far the word it wanted next is above the first byte of the copy
-	 * (UINT64_MAX: not known). */
+	 * (UINT64_MAX: unknown). */
 	uint64_t last_depth_bytes, last_missing_bytes;
 };
 
@@ -152,7 +152,7 @@ struct unwind_foreign {
 	uint64_t start, n_stack;
 };
 enum unwind_answer {
-	UNWIND_NOT_MINE, /* not a frame of this runtime */
+	UNWIND_NOT_MINE, /* not a frame of a runtime */
 	UNWIND_STEPPED,	 /* regs are the caller's: pc, sp and fp */
 	UNWIND_ENDED,	 /* the walk ends, *ret_outcome says why */
 };
