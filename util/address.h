@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Addresses of servers, as they are written in configs. */
+/* Addresses of servers, as configs write them. */
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -9,10 +9,10 @@ struct address {
 	socklen_t n;
 };
 
-/* "127.0.0.1:9464", "[::1]:9464", "localhost:9464" (127.0.0.1), "unix:/path/of/socket": an address;
- * no name is looked up. 0 or -EINVAL. */
+/* Reads "127.0.0.1:9464", "[::1]:9464", "localhost:9464" (127.0.0.1) or "unix:/path/of/socket". It
+ * looks up no name. 0 or -EINVAL. */
 int address_parse(const char *text, struct address *ret);
-/* Other hosts cannot reach it: loopback, or a path. */
+/* Is it out of reach for other hosts: loopback, or a path? */
 bool address_is_local(const struct address *a);
 
 /* How far away an address is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Search by halves in what is sorted.
+ * Binary search in a sorted table.
  *
  *	// the last symbol that starts at or below an address
  *	uint32_t n = bisect(t->n, i, t->items[i].start <= address);
@@ -9,10 +9,9 @@
  */
 
 /*
- * How many of n_items items, from the first one on, fulfil a condition: n_items if all do, and
- * otherwise the index of the first one that does not. The condition is an expression of the item's
- * index, a variable that the macro declares by the name i. No item that fulfils it may follow one
- * that does not.
+ * The index of the first of n_items items that does not fulfil a condition; n_items if all fulfil
+ * it. The condition is an expression of the item's index; the macro declares that variable with the
+ * name i. All items that fulfil the condition must come before those that do not.
  */
 #define bisect(n_items, i, condition)                                                              \
 	({                                                                                         \

@@ -30,8 +30,7 @@ static inline void cleanup_free(void *p)
 }
 
 /*
- * Closes fd unless it is negative, and keeps errno. Always returns -EBADF, for the caller to
- * assign.
+ * Closes fd unless it is negative; does not change errno. Returns -EBADF, for the caller to assign.
  */
 static inline int close_fd(int fd)
 {

@@ -28,8 +28,8 @@ static inline uint64_t clock_realtime_ns(void)
 	return clock_get_ns(CLOCK_REALTIME);
 }
 
-/* CPU time of all threads of a process since its start, also of those that ended; 0: there is none
- * of that pid. */
+/* CPU time of all threads of a process since its start, with those that ended; 0: there is no such
+ * process. */
 static inline uint64_t clock_process_ns(pid_t pid)
 {
 	struct timespec ts;

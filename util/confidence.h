@@ -26,8 +26,8 @@ static inline void weight_add(struct weight *to, struct weight w)
 	to->squares += w.squares;
 }
 
-/* The number of equal samples that would give the share of part in whole as precisely; whole is not
- * empty. */
+/* The number of samples of equal value that would give the share of part in whole with the same
+ * precision. whole must not be empty. */
 double confidence_effective_n(struct weight part, struct weight whole);
 
 /* Wilson's 95% interval for the share of part in whole, as numbers from 0 to 1. false: whole has no
@@ -36,14 +36,14 @@ bool confidence_interval(struct weight part, struct weight whole, double *ret_lo
 			 double *ret_high);
 
 /*
- * The probability that chance alone makes two shares differ as much as part has of whole in the
- * first and in the second capture, of n_samples: Fisher's exact test, two-sided, mid-p. NAN: there
- * are too few samples for any difference to be more than chance.
+ * The probability that chance alone makes the shares of part in whole differ as much as they do in
+ * two captures of n_samples: Fisher's exact test, two-sided, mid-p. NAN: with so few samples no
+ * difference can be more than chance.
  */
 double confidence_p_value(const struct weight part[2], const struct weight whole[2],
 			  const double n_samples[2]);
 
-/* Corrects n p-values for their number (Benjamini and Hochberg): CONFIDENCE_ALPHA is the expected
- * part of false ones among those that are then below it. NAN becomes 1, and does not count. 0 or
- * -ENOMEM. */
+/* Corrects n p-values for their number (Benjamini and Hochberg): of those that are below
+ * CONFIDENCE_ALPHA afterwards, that part is expected to be false. NAN becomes 1, and does not
+ * count. 0 or -ENOMEM. */
 int confidence_correct(double *p, uint32_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which file that is, and whether it was written to since. */
+/* The identity of a file's contents: is it the same file, and was it written to since? */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,8 +19,8 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
 }
 
 /*
- * They differ only in the time of writing: the file may have other contents of the same size, or
- * just another time (touch). Only what is in it tells, such as its build id.
+ * Do they differ only in the time of writing? Then the file may have other contents of the same
+ * size, or just another time (touch); only its contents, such as a build id, can tell.
  */
 static inline bool file_identity_may_be_touched(const struct file_identity *a,
 						const struct file_identity *b)

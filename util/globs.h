@@ -3,6 +3,6 @@
 /* Lists of globs, as in the config: "service.*, k8s.pod.name". */
 #include <stdbool.h>
 
-/* An allowed text: a glob of allow matches it, or there is none; and none of deny does. NULL: none.
- */
+/* Is the text allowed: does a glob of allow (NULL: every text) match it, and no glob of deny (NULL:
+ * no text)? */
 bool globs_allow(const char *allow, const char *deny, const char *text);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How malloc() and free() deal with large blocks. */
+/* How malloc() and free() return memory to the kernel. */
 #include <stddef.h>
 
 /*
- * From here on a large block goes back to the kernel when it is freed. Without this glibc takes the
- * largest block that was ever freed, up to 32 MiB, for the size up to which blocks lie on its heap.
- * The heap shrinks only at its end: one table that stays behind a section that was inflated keeps
- * megabytes for the life of the process. Other C libraries need no telling.
+ * From now on free() returns a large block to the kernel. Otherwise glibc raises its limit for
+ * blocks on the heap to the size of the largest block that was ever freed, up to 32 MiB. The heap
+ * shrinks only at its end: one table after an inflated section would keep megabytes for the life of
+ * the process. Does nothing with other C libraries, which do not need it.
  */
 void heap_return_large_blocks(void);
 
-/* How much may be free at the end of the heap before it is given back: 1 MiB after the call above.
- * Less for who needs much but rarely. */
+/* Sets how many free bytes the end of the heap may have before free() returns them: 1 MiB after the
+ * call above. A process that rarely needs much memory sets less. */
 void heap_set_spare(size_t bytes);
 
-/* Gives back the pages of the heap that no block lies on, wherever they are. Takes a millisecond
- * for thousands of free blocks; what is allocated next may take page faults. */
+/* Returns all pages of the heap without a block. Takes a millisecond for thousands of free blocks;
+ * the next allocations may take page faults. */
 void heap_return_pages(void);

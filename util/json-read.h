@@ -3,7 +3,7 @@
 /*
  * Reads untrusted JSON in one pass: each value that is not an object or array, with the keys of the
  * objects around it. It makes no tree and allocates nothing. Reading stops at anything deeper than
- * JSON_MAX_DEPTH. Text that is not JSON gives wrong values, but never more than it has bytes.
+ * JSON_MAX_DEPTH. Text that is not JSON gives wrong values, but no more values than it has bytes.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -15,6 +15,7 @@ struct library {
 };
 
 /*
- * Sets ret to the addresses of the functions, in their order. 0; -ENOENT with a message in error.
+ * Loads the library and sets ret[0 .. n_functions) to the addresses of its functions. 0; -ENOENT:
+ * error says what is missing.
  */
 int library_load(const struct library *l, void **ret, char *error, size_t n_error);

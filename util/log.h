@@ -13,7 +13,7 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* role: a string that outlives the program's use of the log, e.g. "profiler"; NULL for none. */
+/* role: for example "profiler", NULL: none. Borrowed for the life of the process. */
 void log_open(const char *role);
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);

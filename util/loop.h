@@ -16,6 +16,7 @@ struct loop;
 typedef void (*loop_fd_fn)(void *ctx, int fd, uint32_t events);
 typedef void (*loop_timer_fn)(void *ctx);
 
+/* 0 or -errno. */
 int loop_new(struct loop **ret);
 struct loop *loop_free(struct loop *l);
 DEFINE_CLEANUP(struct loop *, loop_free)
@@ -32,7 +33,9 @@ int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop
 /* Sets when a timer is due next: in delay_ns; UINT64_MAX: not until it is set again. */
 void loop_set_timer(struct loop *l, int id, uint64_t delay_ns);
 
-/* Runs until loop_exit(); returns its code, or -errno. */
+/* Runs until loop_exit(). Returns its code, or -errno. */
 int loop_run(struct loop *l);
+/* Ends loop_run() after the current callback. */
 void loop_exit(struct loop *l, int code);
+/* Was loop_exit() called? */
 bool loop_exiting(const struct loop *l);

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* name: shown in /proc/PID/fd. A descriptor, or -errno. */
+/* Returns a descriptor, which the caller owns, or -errno. name: shown in /proc/PID/fd. */
 int memory_file_new(const char *name);
-/* The device that these files are on, and memory that processes share without a file; 0: none. */
+/* The device of these files, and of memory that processes share without a file; 0: unknown. */
 dev_t memory_file_device(void);
-/* After this nobody can change the file, if the kernel has seals. 0 or -errno. */
+/* Makes the file unchangeable, if the kernel has seals (3.17). 0 or -errno. */
 int memory_file_seal(int fd);
-/* False: a reader must copy what it reads twice. */
+/* Is the file unchangeable? If not, a reader must copy the bytes that it reads twice. */
 bool memory_file_is_sealed(int fd);

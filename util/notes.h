@@ -28,4 +28,5 @@ bool notes_next(struct cursor *c, uint64_t align, struct note *ret);
 size_t notes_find_build_id(const void *bytes, size_t n, uint64_t align, size_t max,
 			   const uint8_t **ret);
 
+/* Has the note that type and that name? */
 bool note_is(const struct note *note, uint32_t type, const char *name);

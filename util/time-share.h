@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Limits work with a cost that others decide, such as reading a table that an attacker made long,
- * to a share of the wall clock. If one piece of work takes too long, the next ones wait. A limit on
- * the number of pieces would not help, because the attacker decides how much each costs.
+ * Limits work to a share of the wall clock if others decide its cost: an attacker can make a table
+ * long, for example. If one piece of work takes too long, the next ones wait. A limit on the number
+ * of pieces would not help, because the attacker decides how much each costs.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 struct time_share {
 	uint32_t percent; /* of the wall clock */
 	uint64_t save_ns; /* the share of this much time can be saved up; 0: 10 s */
-	bool only_cpu;	  /* CPU time alone costs; the work may be anything since its beginning */
+	bool only_cpu;	  /* the cost is the CPU time from begin to end alone */
 	uint64_t last_ns; /* 0: no work yet */
 	int64_t credit_ns;
 	uint64_t begin_wall_ns, begin_cpu_ns; /* of the current work */
