@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the allocation library must know about the processor; one arch-*.c is compiled in. */
+/* What the allocation library needs to know about the processor. One arch-*.c is compiled in. */
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * The places that perfwalk sets its probes at. They do nothing; what the arguments say is in the
- * registers then. The first instruction is one that every kernel passes by without a single step.
+ * perfwalk sets its probes on the following functions. They do nothing; a probe reads their
+ * arguments in the registers. Their first instruction is one that every kernel emulates in a probe,
+ * without a single step.
  *
- * A block of that many bytes was sampled. On average one is every mean bytes. table: where those
- * stand whose end will be told, too; 0: this one's will not.
+ * A block of so many bytes was sampled; on average one is sampled every mean bytes. table: the
+ * address of the table of tracked blocks; 0: this block's end will not be reported.
  */
 void perfwalk_alloc_sample(const void *block, size_t bytes, uint64_t mean, uint64_t table);
-/* A tracked block is about to end. undone: the end that this thread told last did not happen. */
+/* A tracked block is about to be freed. undone: the last block that this thread reported so was not
+ * freed after all. */
 void perfwalk_free_sample(const void *block, uint64_t undone);
 
-/* Changes all the time. */
+/* A counter of the processor that differs at each call, for random numbers. */
 uint64_t arch_cycles(void);
