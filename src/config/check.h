@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the text of each type must look like. Each function returns 0, or -EINVAL with error
- * (CONFIG_ERROR_MAX bytes) saying what was expected; config_urls_check() may return -ENOMEM.
+ * Checks of the texts of config values, by type. Each function returns 0, or -EINVAL, and then
+ * error (CONFIG_ERROR_MAX bytes) says what was expected; config_urls_check() may return -ENOMEM.
  */
 
 int config_path_check(const char *text, char *error);
 int config_word_check(const char *text, char *error);
 int config_url_check(const char *text, char *error);
-/* A URL that is used as it is: it may have a query. */
+/* A URL that we use unchanged, so it may have a query. */
 int config_exact_url_check(const char *text, char *error);
 int config_urls_check(const char *text, char *error);
 int config_host_check(const char *text, char *error);

@@ -21,7 +21,7 @@ enum config_protocol { CONFIG_HTTP_PROTOBUF, CONFIG_GRPC, CONFIG_HTTP_JSON };
 enum config_preset { CONFIG_COLLECTOR, CONFIG_PYROSCOPE, CONFIG_PARCA };
 enum config_compression { CONFIG_NONE, CONFIG_GZIP, CONFIG_ZSTD };
 
-/* Of [attributes] deny: what may hold secrets. */
+/* A value for [attributes] deny: the attributes that may hold secrets. */
 #define CONFIG_SECRET_ATTRIBUTES "process.command*, process.environment_variable.*"
 
 struct config_export {
@@ -43,22 +43,22 @@ struct config_export {
 	uint64_t max_elapsed_ns;
 };
 
-/* What is sampled besides CPU time. This room does not know which events exist. */
+/* An event that is sampled besides CPU time. This room does not know which events exist. */
 struct config_event {
 	char *name;		     /* NAME of [event:NAME] */
-	char *event;		     /* which; NULL: the name says */
+	char *event;		     /* the event; NULL: it is called as name */
 	char *filter;		     /* of a tracepoint; NULL: none */
-	uint32_t samples_per_second; /* 0: those of [profiler], or by period */
+	uint32_t samples_per_second; /* 0: as in [profiler], or by period */
 	uint32_t period;	     /* events between samples; 0: by rate */
-	uint32_t budget;	     /* samples a second of each CPU, by period; 0: any */
-	uint32_t stack_size_bytes;   /* 0, the default: that of [profiler] */
-	bool user, kernel;	     /* yes: sampled there; one of them at least */
+	uint32_t budget;	     /* samples a second on each CPU, by period; 0: no limit */
+	uint32_t stack_size_bytes;   /* 0, the default: as in [profiler] */
+	bool user, kernel;	     /* sample user code, kernel code; at least one */
 };
 
-/* What is sampled of a host, or not: a list each, values separated by commas. */
+/* The criteria of [filter], for what is sampled or not: a list each, values separated by commas. */
 enum config_filter {
 	CONFIG_FILTER_COMM,	 /* globs */
-	CONFIG_FILTER_USER,	 /* uids; names became such */
+	CONFIG_FILTER_USER,	 /* uids; names are converted when they are read */
 	CONFIG_FILTER_UNIT,	 /* globs */
 	CONFIG_FILTER_CONTAINER, /* prefixes of ids and names */
 	CONFIG_FILTER_CGROUP,	 /* paths */
@@ -69,18 +69,18 @@ enum config_filter {
 
 /* How mangled names are shown. */
 enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMANGLE_NONE };
-/* "full", "simple" or "none"; false: something else. */
-/* The i-th style; NULL: there are no more. */
+/* The name of the i-th style; NULL: no more. */
 const char *config_demangle_name(unsigned int i);
+/* Reads "full", "simple" or "none"; false: something else. */
 bool config_demangle_parse(const char *text, enum config_demangle *ret);
 
-/* What happens to a system call that a child does not need. */
+/* The effect of a system call that a child does not need. */
 enum config_seccomp { CONFIG_SECCOMP_ERRNO, CONFIG_SECCOMP_KILL, CONFIG_SECCOMP_NO };
 
 #define CONFIG_MAX_EXPORTS	   16
 #define CONFIG_MAX_EVENTS	   5
 #define CONFIG_DEBUGINFOD_MAX_URLS 16
-/* One value, header or item of a list, without its end: it goes to a process in one message. */
+/* The most bytes of a value, header or item of a list, which goes to a process in one message. */
 #define CONFIG_VALUE_MAX_BYTES 8000
 
 #define CONFIG_DEFAULT_FILE  SYSCONFDIR "/perfwalk/perfwalk.conf"
@@ -160,38 +160,37 @@ struct config {
 };
 
 /*
- * Loads path (NULL: no file, defaults and environment only), which may be missing where there are
- * drop-ins for it. env: with OTEL_* variables applied;
- * DEBUGINFOD_URLS is in any case.
- * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text" or
- * "file: text"; of the environment "environment: VARIABLE: text". On success, too, errors gets a
- * line for each variable that is ignored.
+ * Loads path (NULL: no file, defaults and environment only), which may be missing if it has
+ * drop-ins. env: apply the OTEL_* variables, too; DEBUGINFOD_URLS always applies. 0 and *ret, which
+ * the caller owns; or -errno, and errors gets all errors, one a line: "file:line: text", "file:
+ * text" or "environment: VARIABLE: text". errors also gets a line for each variable that is
+ * ignored, on success, too.
  *
- * A config without destinations is fine here: a caller that has to send checks that.
+ * A config without destinations is valid here: a caller that needs one checks that.
  */
 int config_load(struct config **ret, const char *path, bool env, FILE *errors);
-/* Whether there is a file path, or a directory of drop-ins for it. */
+/* Does the file exist, or a directory of drop-ins for it? */
 bool config_exists(const char *path);
 struct config *config_free(struct config *c);
 DEFINE_CLEANUP(struct config *, config_free)
 
 /*
- * Adds value to an include list, as a line in [filter] would. 0; -ENOMEM; -EINVAL with error saying
- * what was expected.
+ * Adds value to an include list, as a line in [filter] would. 0; -ENOMEM; -EINVAL: error (n_error
+ * bytes) says what was expected.
  */
 int config_include(struct config *c, enum config_filter filter, const char *value, char *error,
 		   size_t n_error);
-/* Calls fn for each item of a list; n characters, not terminated. Stops when it fails. NULL: none.
- */
+/* Calls fn for each item of a list (n characters, not terminated) until it fails. 0, or what fn
+ * failed with. list NULL: no items. */
 int config_list_each(const char *list, int (*fn)(void *ctx, const char *item, size_t n), void *ctx);
 
 /*
- * Appends the lines of x->headers_file, if there is one, to x->headers: not done by config_load(),
- * since only the privileged process may read that file. 0 or -errno, the reason written to errors.
+ * Appends the lines of x->headers_file, if it is set, to x->headers. config_load() does not,
+ * because only the privileged process can read that file. 0 or -errno, and errors gets the reason.
  */
 int config_export_read_headers(struct config_export *x, FILE *errors);
 
-/* The effective config as an INI file; header values are shown as "***". */
+/* Prints the effective config as an INI file; header values as "***". */
 void config_print(const struct config *c, FILE *out);
-/* The commented default config, every key with its help: what etc/perfwalk.conf holds. */
+/* Prints the commented default config, every key with its help: the text of etc/perfwalk.conf. */
 void config_print_default(FILE *out);

@@ -10,11 +10,11 @@
  */
 #include <stddef.h>
 
-/* All strings live for the call only. */
+/* All strings are borrowed for the call. */
 struct config_reader_ops {
 	/* A section heading. */
 	void (*section)(void *ctx, unsigned int line, const char *name);
-	/* A pair of the section opened last; "" before the first. */
+	/* A pair of the current section; section "": before the first. */
 	void (*pair)(void *ctx, unsigned int line, const char *section, const char *key,
 		     const char *value);
 	/* A line that is none of the above; reading continues with the next line. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The table of all keys, and reading and writing of one value: inside of src/config/ only. */
+/* Private to src/config/: the table of all keys, and reading and writing of one value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,13 +38,13 @@ enum config_type {
 };
 
 struct config_key {
-	const char *section; /* of sections with a name what is before it, as "export" */
+	const char *section; /* of a section with a name the part before it: "export" */
 	const char *name;
 	enum config_type type;
-	size_t offset;	   /* in struct config; of sections with a name in their own struct */
+	size_t offset;	   /* in struct config; for sections with a name in their own struct */
 	const char *value; /* the default, as text; NULL: unset */
 	uint64_t min, max; /* numbers */
-	uint64_t multiple; /* numbers: of this; 0: any */
+	uint64_t multiple; /* numbers: a multiple of this; 0: any number */
 	bool power_of_two;
 	const char *help; /* one paragraph of whole sentences */
 };
@@ -55,16 +55,16 @@ struct config_key {
 
 /* All keys, grouped by section in the order in which they are printed. */
 const struct config_key *config_keys(size_t *ret_n);
-/* The sections' names, "export" for [export:NAME], and a line on each. */
+/* The sections: their names ("export" for [export:NAME]), and a line on each. */
 struct config_section {
 	const char *name;
 	const char *help;
-	/* Of sections with a name: what such a one is, "a destination", and a name as an
-	 * example. */
+	/* Of sections with a name: what the section describes, "a destination", and an example of
+	 * a name. */
 	const char *what, *example;
 };
 const struct config_section *config_sections(size_t *ret_n);
-/* The row of "export" and of "export:otel"; NULL: it has no name, or is unknown. */
+/* The row of a section with a name, for "export" and for "export:otel"; NULL: another section. */
 const struct config_section *config_section_with_name(const char *section);
 
 #define CONFIG_ERROR_MAX 512
@@ -72,55 +72,56 @@ const struct config_section *config_section_with_name(const char *section);
 int config_expected(char *error, const char *what);
 
 /*
- * Sets what row describes in base from text; the empty text gives the default. 0; -ENOMEM; -EINVAL
- * with error (CONFIG_ERROR_MAX bytes) saying what was expected, nothing changed.
+ * Sets the field of row in base from text; "" gives the default. 0; -ENOMEM; -EINVAL: error
+ * (CONFIG_ERROR_MAX bytes) says what was expected, and nothing has changed.
  */
 int config_value_set(const struct config_key *row, void *base, const char *text, char *error);
-/* Frees what row owns in base. */
+/* Frees the field of row in base. */
 void config_value_free(const struct config_key *row, void *base);
-/* Writes the value to out as config_value_set() reads it; the values of headers as "***". */
+/* Prints the value in the form that config_value_set() reads; values of headers as "***". */
 void config_value_print(const struct config_key *row, const void *base, FILE *out);
 /* Is a text short enough to be sent to the children? 0, or -EINVAL and error. */
 int config_text_check(const char *text, char *error);
-/* "1s .. 1h", "1 .. 1000": what row allows, or "" for texts. Returns buf. */
+/* The range that row allows: "1s .. 1h", "1 .. 1000"; "" for texts. Returns buf. */
 const char *config_value_range(const struct config_key *row, char *buf, size_t size);
 
-/* Replaces the headers of x by those of a list. 0; -ENOMEM; -EINVAL and error. */
+/* Replaces the headers of x with those of a list. 0; -ENOMEM; -EINVAL with error. */
 int config_headers_set(struct config_export *x, const char *text, char *error);
 void config_headers_free(struct config_export *x);
 /*
- * Splits "k=v,k2=v2" in place with percent-decoded values and calls add for each; stops when it
- * fails. 0; -EINVAL and error; what add returned.
+ * Splits "k=v,k2=v2" in place, decodes %XX in the values, and calls add for each pair until it
+ * fails. 0; -EINVAL with error; what add returned.
  */
 int config_list_parse(char *text, char *error,
 		      int (*add)(void *ctx, const char *key, const char *value, char *error),
 		      void *ctx);
 
 /*
- * Sets field to the numbers of a list of users; "" unsets it. Names are looked up only here,
- * because a rule that excludes users must not depend on an answer of a directory service. 0;
- * -ENOMEM; -EINVAL and error, nothing changed.
+ * Sets field to the uids of a list of users; "" unsets it. Names are looked up only here, because a
+ * rule that excludes users must not depend on later answers of a directory service. 0; -ENOMEM;
+ * -EINVAL with error, and nothing has changed.
  */
 int config_users_set(char **field, const char *text, char *error);
 
-/* Gives base the defaults of the keys of "export" or "event", or of those of struct config (section
- * ""). 0, -ENOMEM. */
+/* Sets the keys of base to their defaults. section: "export" or "event"; "": base is a struct
+ * config. 0 or -ENOMEM. */
 int config_set_defaults(const char *section, void *base);
-/* Sets a resource attribute, replacing one of the same key; value "" removes it. */
+/* Sets or replaces a resource attribute; value "" removes it. 0 or -errno. */
 int config_resource_set(struct config *c, const char *key, const char *value);
-/* The destination of that name, made with the defaults if there is none. 0, -ENOMEM, -E2BIG. */
+/* The destination of that name, which is added with the defaults if it is new; borrowed from c. 0;
+ * -ENOMEM; -E2BIG: there are too many. */
 int config_export_get(struct config *c, const char *name, struct config_export **ret);
-/* The same of an event. */
+/* The same for an event. */
 int config_event_get(struct config *c, const char *name, struct config_event **ret);
 
 /*
- * Applies the OTEL_* variables; warnings and errors go to errors. 0; -EINVAL after an error;
+ * Applies the OTEL_* variables; errors gets warnings and errors. 0; -EINVAL after an error;
  * -ENOMEM.
  */
 int config_environment_apply(struct config *c, FILE *errors);
 /* Applies only DEBUGINFOD_URLS, for captures, which use no other variable. 0 or -ENOMEM. */
 int config_environment_apply_debuginfod(struct config *c, FILE *errors);
 
-/* Reads a whole regular file, not beyond max bytes; refuses one that others can write when we are
- * root. 0, or -errno with the reason in error. */
+/* Reads a regular file of at most max bytes; the caller frees *ret. As root it refuses a file that
+ * others can write. 0, or -errno with the reason in error. */
 int config_file_read(const char *path, size_t max, char **ret, size_t *ret_n, char *error);
