@@ -53,7 +53,7 @@ struct host_cgroup {
 	char container_id[65]; /* "" none */
 	const char *runtime;   /* "docker", "containerd", "cri-o", "podman", "" ; static */
 	char pod_uid[37];      /* "" none */
-	char *container_name;  /* cleaned; see host_container_name(); NULL: not known */
+	char *container_name;  /* cleaned; see host_container_name(); NULL: unknown */
 	char unit[128];	       /* innermost systemd *.service or *.scope, except scopes of
 				    * containers and init.scope; "" none */
 };
@@ -61,10 +61,10 @@ struct host_cgroup {
 struct host_process {
 	uint32_t pid;
 	uint64_t start_time_ns; /* CLOCK_BOOTTIME-like: /proc/PID/stat field 22 in ns; 0: unknown */
-	uint64_t start_unix_ns; /* 0: not known */
+	uint64_t start_unix_ns; /* 0: unknown */
 	uint32_t parent_pid;
 	char comm[17];
-	char *executable_path; /* NULL: not known (yet) */
+	char *executable_path; /* NULL: unknown (yet) */
 	struct host_cgroup *cgroup;
 	struct host_mapping *mappings; /* sorted by start, not overlapping */
 	uint32_t n_mappings;
@@ -73,7 +73,7 @@ struct host_process {
 	bool mappings_known; /* from maps, a fork or an exec: then a miss is a real miss */
 	int perf_map_fd;     /* -1: not tried, -2: not available */
 	int jitdump_fd;	     /* -1: not tried, or not available */
-	uint32_t n_execs;    /* programs that it has executed since it is known */
+	uint32_t n_execs;    /* number of programs that it has executed since we know it */
 	uint32_t n_names;    /* grows when comm or executable_path is set */
 	void *user;	     /* the caller's; host_limits.free_process_user frees it */
 };
@@ -102,7 +102,7 @@ struct host_source {
 	 * thread. Works for a tid, too. */
 	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
-	/* The current time on the records' clock if that is CLOCK_MONOTONIC; NULL: it is another.
+	/* The current time on the records' clock if that is CLOCK_MONOTONIC; NULL: another clock.
 	 * It shows that an mmap record is older than a maps read, and that a pid was reused before
 	 * we looked. */
 	uint64_t (*now)(void *ctx);
@@ -142,6 +142,7 @@ struct host_stats {
 	uint64_t reused_pids; /* found by a different start time */
 };
 
+/* source and limits: copied. 0 or -ENOMEM. */
 int host_new(struct host **ret, const struct host_source *source, const struct host_limits *limits);
 struct host *host_free(struct host *h);
 DEFINE_CLEANUP(struct host *, host_free)
@@ -160,12 +161,12 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 		  uint64_t file_offset, const struct host_file_key *key, const char *path,
 		  uint64_t time_ns);
 void host_on_cgroup(struct host *h, uint64_t id, const char *path);
-/* Side-band records were lost: names, programs and mappings of all processes are read again at
+/* Side-band records were lost: names, programs and mappings of all processes will be read again at
  * their next use. */
 void host_on_lost(struct host *h);
 
 /* ---- Look-ups, at a sample ---- */
-/* The process. At first sight it is made and filled through the source. NULL: the table is full
+/* The process, which is added and filled through the source if it is new. NULL: the table is full
  * (counted), or pid is 0 or (uint32_t)-1: idle, another pid namespace, or a task that is gone. */
 struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* The process if it is known, even if it has exited, or NULL. Does not use the source. */
@@ -211,11 +212,11 @@ struct host_maps_line {
 bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret);
 /* Fills container id, runtime, pod uid and unit from a cgroup path. */
 void host_parse_cgroup_path(const char *path, struct host_cgroup *ret);
-/* The path in the text of /proc/PID/cgroup (v1, v2, hybrid) that says most. false: none. */
+/* The most specific path in the text of /proc/PID/cgroup (v1, v2, hybrid). false: none. */
 bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size);
 /*
  * Calls fn for each pair of an OTEL_RESOURCE_ATTRIBUTES, "key=value,key=value" with %XX. 0;
- * -EBADMSG: one is wrong, which discards all, as the specification says, and fn was not called.
+ * -EBADMSG: a pair is wrong; then fn was not called at all, as the specification wants it.
  */
 int host_parse_resource_variable(const char *text,
 				 void (*fn)(void *ctx, const char *key, const char *value),

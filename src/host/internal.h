@@ -73,9 +73,9 @@ struct file {
 	uint32_t failed_pid; /* opening failed last through this process */
 	uint32_t n_failed;
 	bool indexed;
-	struct file_identity contents;	  /* when it was opened; ino 0: not known */
-	uint32_t round;			  /* when that was compared last, see host_begin() */
-	bool used;			  /* since it was put at the front of that list */
+	struct file_identity contents;	  /* when it was opened; ino 0: unknown */
+	uint32_t round;			  /* of the last comparison, see host_begin() */
+	bool used;			  /* since it was put at the front of the list below */
 	struct file *lru_prev, *lru_next; /* of open files, the newest first */
 };
 
@@ -87,7 +87,7 @@ struct cgroup {
 	bool failed; /* the id has no path; stays, so that we do not ask again soon */
 	bool by_id;  /* in the index by id, not by path */
 	bool name_asked;
-	uint32_t name_window; /* when */
+	uint32_t name_window; /* the window in which it was asked */
 };
 
 /* Pointers with stable row numbers; free rows are reused. */
@@ -102,7 +102,7 @@ uint32_t host_rows_add(struct host_rows *r, void *item);
 void host_rows_remove(struct host_rows *r, uint32_t row);
 void host_rows_deinit(struct host_rows *r);
 
-/* Limits questions of one kind to so many a second, on the records' clock. */
+/* Limits the questions of one kind by their number a second, on the records' clock. */
 struct budget {
 	uint64_t tokens, last_ns;
 };
@@ -188,8 +188,9 @@ void thread_collect(struct host *h);
 /* file.c */
 /* The file with one more reference; NULL: refused. key NULL: unknown identity, not shared. */
 struct host_file *file_get(struct host *h, const struct host_file_key *key, const char *path);
-/* Gives a mapping of a file that nobody has used yet another one if the file was written over since
- * it was opened. Not before: most mappings of short-lived processes are never used. */
+/* Call it at the first use of a mapping: gives it another struct host_file if the file was
+ * overwritten since it was opened. Not earlier, because most mappings of short-lived processes are
+ * never used. */
 void file_check(struct host *h, struct host_mapping *m);
 void file_unref(struct host *h, struct host_file *f);
 void file_used(struct host *h, struct host_file *f);
@@ -197,7 +198,7 @@ void file_free_all(struct host *h);
 void file_collect(struct host *h);
 
 /* mapping.c */
-/* Reads the process's maps if they are due; false: they are not, or cannot be read. */
+/* Reads the process's maps if it is time to; false: it is not, or they cannot be read. */
 bool mapping_refresh(struct host *h, struct process *p);
 
 /* cgroup.c */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The memory of a process that can be read without waiting: anonymous, shared by processes without
- * a file, or of a file on one filesystem that is known to answer. It is found in the process's
- * maps, which are read again when an address is not in them, with back-off.
+ * The memory of a process that can be read without waiting: anonymous memory, memory that processes
+ * share without a file, and files on one filesystem that is known to answer. The process's maps say
+ * where it is; they are read again if they lack an address, with back-off.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ struct readable {
 	int (*open_maps)(void *ctx); /* an owned descriptor or -errno, read from its beginning */
 	void *ctx;
 	uint32_t major, minor; /* of the filesystem */
-	size_t max_bytes;      /* of text of maps */
+	size_t max_bytes;      /* of the text of maps */
 	uint64_t min_delay_ns; /* the first back-off */
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* Starts as zeros. */
@@ -32,6 +32,7 @@ struct readable {
 };
 
 void readable_deinit(struct readable *r);
+/* Can these n bytes be read without waiting? */
 bool readable_has(struct readable *r, uint64_t address, size_t n);
-/* Whether they are a file's, and the process does not write them, as its maps said last. */
+/* Are they bytes of a file that the process cannot write, by the maps as they were read last? */
 bool readable_is_constant(const struct readable *r, uint64_t address, size_t n);
