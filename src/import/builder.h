@@ -47,7 +47,7 @@ struct import {
 };
 
 struct import_line {
-	const char *name, *system_name, *file; /* NULL: not known */
+	const char *name, *system_name, *file; /* NULL: unknown */
 	uint32_t line, column, start_line;
 };
 
@@ -56,8 +56,8 @@ struct import_frame {
 	uint32_t runtime;     /* PROFILE_MODULE_RUNTIME: enum profile_runtime */
 	const char *module;   /* path, or NULL */
 	const char *build_id; /* hex; NULL: none */
-	const char *language; /* NULL: not known */
-	uint64_t address;     /* 0: not known */
+	const char *language; /* NULL: unknown */
+	uint64_t address;     /* 0: unknown */
 	uint64_t memory_start, memory_limit, file_offset;
 	const struct import_line *lines; /* innermost inlined function first */
 	uint32_t n;			 /* more than IMPORT_MAX_CHAIN are cut */
@@ -74,9 +74,10 @@ void import_drop_leaves(struct import *im, uint32_t n);
  * (if the values are numbers of samples, the same number); 0: unknown. */
 int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
 		      uint64_t time_unix_ns, uint32_t cpu);
+
 /* ---- values.c ---- */
 
-/* Clean text in the profile's strings; NULL: "". */
+/* Adds a text, cleaned, to the profile's strings; NULL: "". */
 strid import_text(struct import *im, const char *text);
 /* The measure of values of that type, and of numbers of samples with a period of that type. */
 struct import_measure import_measure_values(struct import *im, const char *type, const char *unit);
@@ -101,20 +102,20 @@ int import_add_time(struct import *im, uint64_t start_unix_ns, uint64_t duration
 void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void import_list_add(struct import_list *l, const struct import_measure *m);
-/* "cpu:nanoseconds, alloc:bytes". Returns buf. */
+/* The list as text: "cpu:nanoseconds, alloc:bytes". Returns buf. */
 const char *import_list_text(const struct import *im, const struct import_list *l, char *buf,
 			     size_t size);
 
 /* ---- builder.c ---- */
 
 struct label;
-/* Adds a label whose texts are not clean yet to the end of a text; *out is opened when it is NULL,
- * and then as ret_text and ret_n. */
+/* Appends a label with untrusted texts, in the form of labels.h, to the text in *out. If *out is
+ * NULL, opens it first as a stream in memory, *ret_text and *ret_n. */
 void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n);
 
 /* Sets f->kind and f->runtime from the module's name, as tools write it. */
 void import_set_kind(struct import_frame *f);
-/* Is this the name of one of our markers? */
+/* Is this the name of one of our markers (enum profile_marker)? */
 bool import_is_marker(const char *name, uint64_t *ret_marker);
 /* Reads a comment of our pprof files: "host NAME, Linux RELEASE, N CPUs ..." or "counter: N". */
 void import_comment(struct import *im, const char *text);

@@ -25,8 +25,8 @@ enum import_kind {
 #define IMPORT_HEAD_BYTES 16
 
 /*
- * From the first bytes if they are distinctive, else from the suffix (of a .gz file the one before
- * it).
+ * The kind of a file, by its first n bytes if they are distinctive, else by the suffix of its path
+ * (the one before .gz).
  */
 enum import_kind import_detect(const void *head, size_t n, const char *path);
 

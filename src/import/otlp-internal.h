@@ -47,29 +47,31 @@ enum text_place {
 	TEXT_PERIOD_UNIT
 };
 
-/* The first number, or the first bytes, of that field; 0, n 0: it has none. */
+/* The first number, or the first bytes, of that field; 0, or n 0: none. */
 uint64_t otlp_number(const struct span *s, uint32_t number);
 struct span otlp_bytes(const struct span *s, uint32_t number);
-/* A row of the dictionary; NULL: there is none. */
+/* A row of the dictionary, borrowed; NULL: there is none. */
 const struct span *otlp_row(const struct otlp_file *o, unsigned int table, uint64_t index);
-/* A copy with a 0 at its end, valid until the next one in that place; NULL: it is empty. */
+/* A terminated copy, valid until the next one in that place; NULL: it is empty. */
 const char *otlp_keep_text(struct otlp_file *o, enum text_place place, const struct span *s);
-/* The same of a string of the dictionary; NULL also: there is none. */
+/* The same for a string of the dictionary; NULL also: there is none. */
 const char *otlp_text(struct otlp_file *o, enum text_place place, uint64_t index);
-/* Key and value of an attribute of the dictionary; text NULL: a number. Key NULL: there is none. */
+/* The key of an attribute of the dictionary, and its value: *ret_text; NULL: *ret_number. Returns
+ * NULL: there is no such attribute. */
 const char *otlp_attribute(struct otlp_file *o, uint64_t index, const char **ret_text,
 			   uint64_t *ret_number);
-/* Calls fn for each number of a repeated field of s, packed or not, until one is not 0: that. */
+/* Calls fn for each number of a repeated field of s, packed or not, until it returns another value
+ * than 0. Returns that value. */
 int otlp_each_number(struct otlp_file *o, const struct span *s, uint32_t number,
 		     int (*fn)(struct otlp_file *o, void *ctx, uint64_t value), void *ctx);
-/* A string of the profile; NULL: "". */
+/* Adds a text, cleaned, to the profile's strings; NULL: "". */
 strid otlp_keep(struct otlp_file *o, const char *text);
-/* A fact that is not known yet becomes a copy of text, if that is not NULL. */
+/* Sets an unknown fact to a copy of text, unless that is NULL. */
 void otlp_take_fact(char **field, const char *text);
 
-/* For otlp_each_number() of a stack: pushes the frame of a location. 0; -EBADMSG: no such one. */
+/* For otlp_each_number() of a stack: pushes the frame of a location. 0; -EBADMSG: there is none. */
 int otlp_push_location(struct otlp_file *o, void *ctx, uint64_t index);
-/* Adds what the local store keeps beside OTLP. 0 or -EBADMSG. */
+/* Adds the data that the local store keeps after the OTLP payload. 0 or -EBADMSG. */
 int otlp_read_memory(struct otlp_file *o, const struct span *memory);
-/* Fills in o->process, and what the file says of its host. */
+/* Fills in o->process, and the facts about the host. */
 void otlp_read_resource(struct otlp_file *o, const struct span *resource);
