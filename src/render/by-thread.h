@@ -5,8 +5,8 @@
 
 struct by_thread {
 	uint32_t *order; /* rows of samples */
-	uint32_t *first; /* by thread, and one more: its first position in order */
-	uint32_t *same;	 /* by thread: the first row of the same thread, which has all samples */
+	uint32_t *first; /* by thread: its first position in order; one more for the end */
+	uint32_t *same;	 /* by thread: the first row of that thread, which has all its samples */
 };
 
 /* 0 or -ENOMEM. The caller calls by_thread_deinit() either way. */

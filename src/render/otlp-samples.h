@@ -38,12 +38,12 @@ struct otlp_samples {
 	struct otlp_memo cpus[OTLP_CPU_MEMO];
 };
 
-/* A zeroed one. p and frames are borrowed. 0 or -ENOMEM; otlp_samples_deinit() either way. */
+/* *o must be zeroed; p and frames are borrowed. 0 or -ENOMEM; otlp_samples_deinit() either way. */
 int otlp_samples_init(struct otlp_samples *o, const struct profile *p, struct otlp_frames *frames,
 		      uint32_t max_samples);
 void otlp_samples_deinit(struct otlp_samples *o);
 
-/* After otlp_frames_begin(), at the first Profile of a payload. */
+/* Call it at the first Profile of a payload, after otlp_frames_begin(). */
 void otlp_samples_begin_payload(struct otlp_samples *o);
 /* Begins a Profile, without samples. aggregated: some sample's value is not 1. */
 void otlp_samples_begin(struct otlp_samples *o, bool aggregated);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The frames of a profile for formats with functions and places in them, but without frames that
- * are several functions at once. Each frame becomes a place for every function inlined there and
- * one for the function itself. Functions with the same name, module and file are one.
+ * The frames of a profile for formats whose frames are one function each, with a place in it. A
+ * frame becomes a place for every function inlined there and one for the function itself. Functions
+ * with the same name, module and file are one.
  */
 #include "src/profile/profile.h"
 #include "src/render/frame.h"
@@ -20,7 +20,7 @@ struct place_function {
 struct place {
 	uint32_t function;     /* row of functions */
 	uint32_t frame;	       /* row of the profile */
-	uint32_t line, column; /* 0: not known */
+	uint32_t line, column; /* 0: unknown */
 	uint32_t inline_depth; /* 0: the function itself */
 };
 
@@ -28,7 +28,7 @@ struct places {
 	struct strtab strings;
 	ARRAY(struct place_function) functions;
 	ARRAY(struct place) places; /* frame by frame; within one outermost first */
-	uint32_t *first;	    /* by frame, and one more: its first place */
+	uint32_t *first;	    /* by frame: its first place; one more for the end */
 };
 
 /* 0 or -ENOMEM. The caller calls places_deinit() either way. */

@@ -30,16 +30,17 @@ struct render_info {
 
 /* All return 0 or -errno (-EIO for a stream error). */
 
-/* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j],
- * inlined functions with _[i]. */
+/* Folded stacks: "comm;root;...;leaf N"; kernel frames end with _[k], JIT frames with _[j], inlined
+ * functions with _[i]. */
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
-/* The part of a difference that this format loses: the stacks with a sum below 0, and their sum. */
+/* The part of a difference that folded stacks lose: the number of stacks with a sum below 0, and
+ * the total of these sums. */
 int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum);
 /* Self-contained flame graph page, with a choice among the types. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
-/* Two captures on one page: width from after, colour from the change of the share of all samples.
- * info: of the newer one, with the comparison's title; rate, times and counters are each profile's
- * own. */
+/* Two captures on one page: after gives the widths, and the change of a function's share of all
+ * samples the colours. info: of the newer one, with the comparison's title; rate, times and
+ * counters come from each profile. */
 int render_html_diff(const struct profile *before, const struct profile *after,
 		     const struct render_info *info, FILE *out);
 /* Gzipped pprof (profile.proto). */
@@ -94,11 +95,11 @@ struct render_report_options {
 	const char *service;	  /* glob; NULL or "": every service */
 	const char *trace, *span; /* ids in hexadecimal digits; NULL or "": all */
 };
-/* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
+/* A table of functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,
 		  const struct render_report_options *options, FILE *out);
-/* What grew and shrank between two captures, by function. Uses the options max_rows, min_percent,
- * csv, color and width. */
+/* A table of the functions that grew or shrank between two captures. Uses the options max_rows,
+ * min_percent, csv, color and width. */
 int render_diff(const struct profile *before, const struct profile *after,
 		const struct render_report_options *options, FILE *out);
 /* Folded stacks with two counts each, before and after, as difffolded.pl writes them. */

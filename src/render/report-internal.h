@@ -24,7 +24,7 @@ struct report_entry {
 
 /* Functions of a frame, innermost first. */
 struct report_places {
-	uint32_t first, n; /* rows of places; n 0: not known yet */
+	uint32_t first, n; /* rows of places; n 0: not found yet */
 };
 
 struct report_node {
@@ -44,8 +44,8 @@ struct report {
 	struct hash_index index;
 	ARRAY(struct report_node) nodes; /* the first is the root */
 	struct hash_index node_index;	 /* by parent and place */
-	uint32_t *owners;		 /* by thread: strid + 1, 0: not known yet */
-	int64_t total;			 /* of the sizes: 100% of the shares */
+	uint32_t *owners;		 /* by thread: strid + 1, 0: not found yet */
+	int64_t total;			 /* of all values: 100% of the shares */
 	double squares;
 	bool by_owner, by_place, has_symbol;
 	regex_t symbol;
@@ -71,8 +71,8 @@ const char *report_key_title(enum render_report_key key);
 uint32_t report_owner(struct report *r, uint32_t thread);
 /* Do the options select that process and container? */
 bool report_row_wanted(const struct report *r, const struct aggregate_row *row);
-/* Calls fn for each function of the stack, leaf first, until it returns another value than 0; at:
- * number from the leaf. Returns what fn returned last, or -ENOMEM. */
+/* Calls fn for each function of the stack, leaf first, until it returns another value than 0. at:
+ * the function's position from the leaf. Returns what fn returned last, or -ENOMEM. */
 int report_each_place(struct report *r, uint32_t stack,
 		      int (*fn)(struct report *r, void *ctx, uint32_t place, uint32_t at),
 		      void *ctx);

@@ -29,13 +29,13 @@ const char *summary_off(const struct summary_page *pg, enum summary_style s);
 
 /* "1,234,567". Returns buf. */
 const char *summary_format_count(char buf[32], uint64_t n);
-/* text in so many columns: cut, or padded. */
+/* Prints text in width columns: cut, or padded if pad. */
 void summary_put_fit(const struct summary_page *pg, const char *text, int width, bool pad);
-/* An empty line, and the heads of a table's columns. */
+/* Prints an empty line and the titles of a table's columns. */
 void summary_put_heading(const struct summary_page *pg, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* " name value why" */
+/* Prints a line " name value why". */
 void summary_put_fact(const struct summary_page *pg, const char *name, const char *value,
 		      const char *why);
-/* "and 12 more", below a table of n rows that shows as many as max; nothing if these are all. */
+/* Prints "and 12 more" below a table that shows max of its n rows; nothing if it shows all. */
 void summary_put_more(const struct summary_page *pg, uint32_t n, uint32_t max);

@@ -38,9 +38,10 @@ struct table_estimate {
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv);
 /* Prints what was measured, and how reliable it is. */
 void table_facts(struct table *t, const struct profile *p, const struct render_info *info);
-/* Adds 95% intervals to the shares from now on, if possible: prints their basis, or why there are
- * none. */
+/* Adds 95% intervals to the shares from now on, if known: prints their basis, or why there are
+ * none. whole: of all samples. */
 void table_intervals(struct table *t, const struct profile *p, bool known, struct weight whole);
+/* Print a heading, and a note below it; not in tab-separated values. */
 void table_heading(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_note(struct table *t, const char *text);
 
@@ -56,8 +57,9 @@ void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
 /* Makes the following text grey, or normal again. */
 void table_dim(struct table *t, bool dim);
+/* Prints a line for the n_rows rows that are not shown; self: their share in percent. */
 void table_rest(struct table *t, uint32_t n_rows, double self);
-/* same: the percentage equals that of the line before and is left out. */
+/* Prints a line of a tree. same: the percentage equals that of the line before and is left out. */
 void table_tree_line(struct table *t, struct table_estimate e, uint32_t depth, bool same,
 		     const char *text, size_t n);
 
