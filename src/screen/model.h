@@ -48,11 +48,11 @@ struct top_node {
 	uint64_t self, total; /* as those of rows */
 };
 
-/* The same with texts instead of ids. */
+/* What identifies a row, as texts. */
 struct top_key {
 	const char *function, *module, *comm, *owner;
 	uint32_t pid;
-	enum top_code code; /* no part of what tells rows apart */
+	enum top_code code; /* does not distinguish rows */
 };
 
 /* What rows and nodes count: samples, or the sum of their values. */
