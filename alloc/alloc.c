@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The allocation library, to be preloaded: it stands before malloc and its kin, and picks blocks so
- * that each byte allocated is as likely as any other to be the one that picks, one in mean on
- * average. For these alone it calls a marker, which a profiler can set a probe at; without one that
+ * The allocation library, which programs preload. It intercepts malloc() and related functions and
+ * picks blocks: each allocated byte has the same chance to pick its block, one in mean on average.
+ * For a picked block it calls a marker, on which a profiler can set a probe; without a probe that
  * costs nothing. Each thread counts down the bytes to its next pick, drawn from the exponential
- * distribution: whoever knows size and mean can tell how likely a block was picked, and with it for
- * how many blocks and bytes it stands: 1 / (1 - exp(-size / mean)) times its own.
+ * distribution. So size and mean give the probability that a block is picked, and the number of
+ * blocks and bytes that it represents: 1 / (1 - exp(-size / mean)) times its own.
  *
- * The blocks that were picked stand in a table, so that their end is told, too. A free() looks at
- * one byte of a filter, which is 0 for nearly all. The table needs no lock and no fork handler:
- * each step is one atomic instruction, and a child has the same table as its parent.
+ * A table holds the picked blocks, so that their end is reported, too. A free() reads one byte of a
+ * filter, which is 0 for nearly all blocks. The table needs no lock and no fork handler: each step
+ * is one atomic instruction, and a child has the same table as its parent.
  *
- * Nothing of a C library is linked, so that one file serves glibc and musl. There is no thread, no
- * descriptor and no constructor; and nothing is allocated.
+ * The library links nothing of a C library, so that one file serves glibc and musl. It has no
+ * thread, no descriptor and no constructor, and allocates nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,14 +43,14 @@ extern void *__libc_realloc(void *p, size_t n) __attribute__((weak));
 extern void *__libc_memalign(size_t align, size_t n) __attribute__((weak));
 extern void __libc_free(void *p) __attribute__((weak));
 
-/* ---- Those behind us ---- */
+/* ---- The intercepted functions ---- */
 
 static void *first_malloc(size_t n);
 static void *first_calloc(size_t n, size_t size);
 static void *first_realloc(void *p, size_t n);
 static void first_free(void *p);
 
-/* Which also find the others, at the first call. */
+/* At the first call these find the real functions. */
 static void *(*next_malloc)(size_t n) = first_malloc;
 static void *(*next_calloc)(size_t n, size_t size) = first_calloc;
 static void *(*next_realloc)(void *p, size_t n) = first_realloc;
@@ -66,7 +66,7 @@ static uint64_t seed; /* the same picks in each run, for tests; 0: other ones */
 enum { FINDING = 1, FOUND = 2 };
 static int state;
 
-/* dlsym() itself may allocate: that is never given back. */
+/* For allocations by dlsym() itself, which are never freed. */
 static char arena[ARENA_BYTES] __attribute__((aligned(ALIGN)));
 static size_t n_arena;
 
@@ -120,7 +120,7 @@ static void read_environment(void)
 	read_number(picks, sizeof(picks) - 1, 1, &seed);
 }
 
-/* The next one of that name behind this library; NULL: none. */
+/* The next function of that name after this library; NULL: none. */
 static void *find(const char *name)
 {
 	void *volatile found = dlsym ? dlsym((void *)-1L, name) : NULL;
@@ -198,7 +198,7 @@ static uint32_t bucket_of(const void *p)
 	return (uint32_t)(((uint64_t)(uintptr_t)p * UINT64_C(0x9e3779b97f4a7c15)) >> 50);
 }
 
-/* false: its bucket is full. */
+/* Adds a block to the table; false: its bucket is full. */
 static bool track(const void *p)
 {
 	uint32_t b = bucket_of(p);
@@ -215,7 +215,8 @@ static bool track(const void *p)
 	return false;
 }
 
-/* Before the block ends: then nobody else has its address yet. Whether it was tracked. */
+/* Removes a block from the table before it is freed, when no other block can have its address.
+ * false: it was not there. */
 __attribute__((noinline)) static bool forget(const void *p)
 {
 	uint32_t b = bucket_of(p);
@@ -238,7 +239,8 @@ static inline bool ends(const void *p)
 	return unlikely(__atomic_load_n(&filter[bucket_of(p)], __ATOMIC_RELAXED)) && forget(p);
 }
 
-/* It did not end after all. Where the table has no room for it any more, its end stays told. */
+/* The block was not freed after all. If the table has no room for it now, it stays reported as
+ * freed. */
 __attribute__((noinline)) static void goes_on(const void *p)
 {
 	if (track(p))
@@ -254,7 +256,7 @@ struct thread {
 };
 static __thread struct thread self __attribute__((tls_model("initial-exec")));
 
-/* xorshift64*; the time comes in at each draw, so a child goes on otherwise than its parent. */
+/* xorshift64*; each draw mixes in the time, so that a child draws other numbers than its parent. */
 static uint64_t draw_bits(struct thread *t)
 {
 	uint64_t other = seed ? seed : arch_cycles() ^ (uintptr_t)t;
@@ -286,7 +288,7 @@ static uint64_t draw(struct thread *t)
 	return 1 + (uint64_t)(minus_ln((draw_bits(t) >> 11) + 1) * (double)mean);
 }
 
-/* What is to be counted down is longer than what is left. true: this block is picked. */
+/* Called when n is not below self.left. true: this block is picked. */
 __attribute__((noinline)) static bool pick(size_t n)
 {
 	bool first = self.left == 0, picked;
@@ -307,11 +309,11 @@ __attribute__((noinline)) static void tell(void *p, size_t n)
 {
 	if (p && !in_arena(p))
 		perfwalk_alloc_sample(p, n, mean, track(p) ? (uintptr_t)table : 0);
-	/* The marker is no last call: whoever walks the stack finds this function. */
+	/* Prevents a tail call to the marker, so that a stack walk finds this function. */
 	__asm__ volatile("");
 }
 
-/* First compared, then subtracted: what is asked for may be any number. */
+/* Compares before it subtracts, because n may be any number. */
 static inline bool is_picked(size_t n)
 {
 	uint64_t left = self.left;
@@ -323,8 +325,8 @@ static inline bool is_picked(size_t n)
 	return pick(n);
 }
 
-/* Those of musl call each other by these names: what is picked once, or was not, is not picked
- * again. What is left then. */
+/* musl's functions call each other by these names; while picking is paused, such an inner call does
+ * not count the block again. Returns the value for resume_picking(). */
 static inline uint64_t pause_picking(void)
 {
 	uint64_t left = self.left;
@@ -338,7 +340,7 @@ static inline void resume_picking(uint64_t left)
 	self.left = left;
 }
 
-/* ---- What programs call ---- */
+/* ---- The functions that programs call ---- */
 
 PUBLIC void *malloc(size_t n)
 {
@@ -372,7 +374,7 @@ PUBLIC void *calloc(size_t n, size_t size)
 	return p;
 }
 
-/* One that was given while the others were looked for cannot be made larger where it is. */
+/* realloc() of a block of the arena: the new block is always another one. */
 static void *leave_arena(const char *p, size_t n)
 {
 	size_t most = (size_t)(arena + sizeof(arena) - p);
@@ -383,14 +385,15 @@ static void *leave_arena(const char *p, size_t n)
 	return copy;
 }
 
-/* A call whose old or new block is a picked one. */
+/* realloc() of a block that was perhaps tracked, to one that is perhaps picked. */
 static inline void *realloc_told(void *p, size_t n, bool tracked, bool picked)
 {
 	uint64_t left = pause_picking();
 	void *moved = next_realloc(p, n);
 
 	resume_picking(left);
-	/* Of no bytes it is a free(), or fails, as the C library likes: taken for the first. */
+	/* With no bytes it frees the block or fails, depending on the C library; we assume the
+	 * first. */
 	if (tracked && !moved && n)
 		goes_on(p);
 	if (picked)
@@ -398,7 +401,7 @@ static inline void *realloc_told(void *p, size_t n, bool tracked, bool picked)
 	return moved;
 }
 
-/* The end of one block and the beginning of another. */
+/* Frees one block and allocates another. */
 PUBLIC void *realloc(void *p, size_t n)
 {
 	bool tracked;
