@@ -76,7 +76,7 @@ static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
 	state = state_bits(p, head);
 	width = state & 7;
 	n = memory_u64_of(head, py(p, PY_TEXT_LENGTH));
-	/* Others than compact ones nobody has made for code since 3.3. */
+	/* Since 3.3 texts of code are always compact ones. */
 	if (!(state & 8) || (width != 1 && width != 2 && width != 4) || n > (UINT64_C(1) << 40))
 		return false;
 	data = at + (uint64_t)py(p, state & 16 ? PY_TEXT_ASCII : PY_TEXT_OTHER);

@@ -11,12 +11,12 @@ enum {
 	PUBLISHED_WORDS = 96, /* that are looked into */
 	MAX_FAR_OFFSET = 1 << 20,
 };
-/* Of what one of several releases does not have. */
+/* The offset of a field that a release lacks. */
 #define NO (-1)
 
 /*
- * since_6: offsets in 3.6 to 3.12. words: where 3.13 to 3.15 publish it, in 8-byte words behind
- * their cookie; 0: nowhere. limit: of what is published, so that it fits what is read.
+ * since_6: offsets in 3.6 to 3.12. words: where 3.13 to 3.15 publish the offset, in 8-byte words
+ * after their cookie; 0: nowhere. limit: the largest published offset that our reads cover.
  */
 static const struct cpython_field {
 	const char *name;
@@ -171,7 +171,7 @@ static void take_table(struct cpython_tables *t)
 		t->value[i] = fields[i].since_6[t->minor - FIRST_MINOR];
 }
 
-/* ---- What since 3.13 is published ---- */
+/* ---- Offsets that 3.13 and later publish ---- */
 
 static bool take_published(struct cpython_tables *t, const uint64_t *words)
 {

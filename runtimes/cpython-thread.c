@@ -25,8 +25,9 @@ static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct p
 	       state_u64(p, ret, PY_THREAD_INTERP) == interp;
 }
 
-/* What libc says is asked where CPython does not say it, and after a fork, when it may say what
- * was before. The thread pointer is a thread's address for libc on some processors. */
+/* Is this the state of that thread? ask: read the thread's number from libc's struct, too, if
+ * CPython's is missing, or stale after a fork. On some processors libc's id of a thread is its
+ * thread pointer. */
 static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32_t tid, bool ask)
 {
 	uint32_t number;
@@ -39,7 +40,7 @@ static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32
 	       number == tid;
 }
 
-/* Whether a state that was read is in the list of its interpreter still. */
+/* Is a state that was read still in the list of its interpreter? */
 static bool is_listed(struct cpython *p, const struct python_state *s, uint64_t interp)
 {
 	uint64_t previous = state_u64(p, s, PY_THREAD_PREVIOUS);
@@ -87,7 +88,7 @@ static enum chain_result scan(struct cpython *p, uint64_t interp, uint64_t first
 	return CHAIN_NO_THREAD;
 }
 
-/* Of one interpreter, whose list may be so long that it is looked through in several walks. */
+/* Searches the list of one interpreter; a long list takes several walks. */
 static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 {
 	uint64_t newest =
@@ -154,8 +155,8 @@ static enum chain_result find_remembered(struct cpython *p, uint32_t tid, size_t
 }
 
 /*
- * A state that is not in use any more has no frame. One of another interpreter, which may be new,
- * would have other frames than the native stack: whoever compares them sees that.
+ * A state that is no longer in use has no frame. If the thread has another state now, of a new
+ * interpreter, the frames would not match the native stack, and the caller's comparison fails.
  */
 bool cpython_believe_state(struct cpython *p, uint32_t tid)
 {

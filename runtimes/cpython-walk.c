@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The chain of frames. Up to 3.10 a frame is an object, and each has a native call of the
- * evaluation function. Since 3.11 frames are structs in a stack of data (those of generators are
- * in their objects), and one native call evaluates many: the outermost one says so itself (3.11),
- * or behind it comes a frame without code that lies on the native stack.
+ * evaluation function. Since 3.11 frames are structs in a data stack (those of generators are in
+ * their objects), and one native call evaluates many. The outermost of these has a flag (3.11), or
+ * the next one after it is a frame without code on the native stack.
  */
 #include "runtimes/cpython-internal.h"
 
@@ -20,13 +20,13 @@ struct chain {
 	struct cpython *p;
 	struct chained_frame *frames;
 	size_t max, n, first; /* frames[first] is the first of this state */
-	/* Of the data stack: the window has n_window bytes that were at `window`. */
+	/* The data stack: memo->window holds the n_window bytes at address `window`. */
 	uint64_t chunk, window, n_window;
 	uint32_t n_chunks;
 	struct chain_loop loop;
 };
 
-/* What is read of a frame. */
+/* The fields of a frame that we read. */
 struct python_frame {
 	uint64_t at, previous, code, place;
 	uint32_t copy;
@@ -42,7 +42,7 @@ static bool is_in_window(const struct chain *c, uint64_t at)
 	       c->n_window - (at - c->window) >= c->p->n_frame;
 }
 
-/* Older frames of the same chunk are in front of this one: all of them are read at once. */
+/* Older frames of the same chunk are below this one: one read gets them all. */
 static bool load_window(struct chain *c, uint64_t at)
 {
 	uint64_t end = at + c->p->n_frame, start = c->chunk;

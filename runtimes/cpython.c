@@ -30,7 +30,7 @@ static int rank(const char *path)
 	return *rest == '\0';
 }
 
-/* ---- What is learned of a process once ---- */
+/* ---- Facts that are read once for each process ---- */
 
 static struct cpython *own(struct interp *p)
 {
@@ -120,7 +120,7 @@ static int join_memo(struct cpython *p)
 		strtab_init(&memo->texts, CPYTHON_MAX_TEXT);
 	}
 	memo->n_users++;
-	/* Whose entries may be there still after so many is long gone. */
+	/* Numbers repeat after 2^32 processes; entries of the last one are long gone by then. */
 	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
 	p->memo = memo;
 	p->base.texts = &memo->texts;

@@ -234,7 +234,7 @@ struct frame_row {
 	int32_t function, fde;
 };
 
-/* The last row whose function does not begin behind pc. */
+/* The last row whose function begins at or before pc. */
 static bool find_row(const struct image *i, uint32_t n, int64_t pc, struct frame_row *ret)
 {
 	uint32_t low = 0;
@@ -256,8 +256,8 @@ static bool find_row(const struct image *i, uint32_t n, int64_t pc, struct frame
 	return low > 0;
 }
 
-/* Of the forms that there are the one that all linkers write, and FDEs of the one that compilers
- * do. */
+/* Reads only the form of .eh_frame_hdr that all linkers write, and the form of FDEs that compilers
+ * write. */
 bool image_code_range(const struct image *i, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end)
 {
 	enum { PC_RELATIVE_4 = 0x1b, UNSIGNED_4 = 3, TABLE_RELATIVE_4 = 0x3b, MAX_ROWS = 1 << 22 };

@@ -136,7 +136,7 @@ const struct php_function *php_find_function(struct php *p, uint64_t at, uint64_
 	bool known = at && f->at == at, same;
 	strid class;
 
-	/* What is called instead of a method that does not exist is a function of the process. */
+	/* The function that is called for a missing method belongs to the process. */
 	if (known && !php_is_of_process(p, at) &&
 	    (!f->is_user || !place || php_has_opcode(f, place)) &&
 	    trust_has(&f->trust, &p->base.walks))

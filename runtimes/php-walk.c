@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain of frames. They lie in pages of a stack of PHP's own; those of generators are apart.
- * One native call of execute_ex() evaluates many: the outermost says so. Frames of functions that
- * are written in C are in the chain as well.
+ * The chain of frames. They are in the pages of PHP's own stack, except those of generators. One
+ * native call of execute_ex() evaluates many; the outermost of these has a flag. Functions written
+ * in C have frames in the chain, too.
  *
- * A generator that has delegated to another one ("yield from") waits with its callers: the chain
- * has a frame without a function there, which leads to the generator that was asked first; from
- * that one on each knows the one that it waits for.
+ * A generator that has delegated to another one ("yield from") waits with its callers. The chain
+ * then has a frame without a function, which leads to the generator that was called first; each
+ * generator leads to the one that it waits for.
  */
 #include "runtimes/php-internal.h"
 
@@ -34,7 +34,7 @@ struct php_frame {
 
 /* ---- Reading them ---- */
 
-/* Older frames of a page are in front of this one: some of them are read with it. */
+/* Older frames of a page are below this one: one read gets some of them, too. */
 static bool load_window(struct php *p, uint64_t at)
 {
 	uint64_t end = at + PHP_FRAME_BYTES, start = at & ~(CHUNK_BYTES - 1);
@@ -116,7 +116,7 @@ static bool put(struct php_chain *c, const struct php_frame *frame, bool waits)
 
 	if (!f || (f->is_user && !find_place(c, f, frame->place, &line)))
 		return false;
-	/* What starts a fiber has no name, and no stack that PHP itself tells of has it. */
+	/* The function that starts a fiber has no name; PHP's own backtraces leave it out. */
 	if (!f->is_user && f->name == STRID_EMPTY)
 		return true;
 	if (c->after_code)
@@ -143,7 +143,7 @@ static bool read_generator(struct php *p, uint64_t generator, struct php_frame *
 	return at && read_frame(p, at, ret) && ret->return_value == generator;
 }
 
-/* Those that wait, from the one that was asked first; the last is the one that works. */
+/* Puts generators that wait, from the one that was called first; the last one runs. */
 static bool put_delegates(struct php_chain *c, uint64_t generator)
 {
 	uint64_t waiting[MAX_DELEGATES];

@@ -41,7 +41,7 @@ static int rank(const char *path)
 	return is_program(name) ? 1 : 0;
 }
 
-/* ---- What is learned of a process once ---- */
+/* ---- Facts that are read once for each process ---- */
 
 static struct php *own(struct interp *p)
 {

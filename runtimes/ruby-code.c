@@ -72,7 +72,7 @@ bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint
 
 	if (!has_place(c, pc))
 		return false;
-	/* pc is behind the instruction. */
+	/* pc is after the instruction. */
 	place -= place > 0;
 	if (l->code != c->at || l->identity != c->identity || l->place != place + 1)
 		*l = (struct ruby_line){c->at, c->identity, (uint32_t)place + 1,
@@ -132,7 +132,7 @@ static bool name_code(struct ruby *p, const uint8_t *body, struct ruby_code *ret
 	       find_path(p, rb_u64(p, body, RB_BODY_PATH), &ret->path);
 }
 
-/* What does not change while it is the same one; false: it is none. */
+/* Reads the facts that do not change while this code lives; false: it is no code. */
 static bool read_body(struct ruby *p, uint64_t at, uint64_t body_at, uint8_t *body,
 		      struct ruby_code *ret)
 {

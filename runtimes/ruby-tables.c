@@ -7,7 +7,7 @@
 
 /* Releases in the order of their columns below. */
 enum { RUBY_2_7, RUBY_3_0, RUBY_3_1, RUBY_3_2, RUBY_3_3, RUBY_3_4, N_RELEASES };
-/* Of what one of several releases does not have. */
+/* The offset of a field that a release lacks. */
 #define NO (-1)
 
 static const struct ruby_field {

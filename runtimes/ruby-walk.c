@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Control frames lie one behind the other at the end of the thread's (or fiber's) stack of values,
- * which grows towards them: one read has all of them. What kind of frame one is, and the method of
- * one that is written in C, is said by its environment, on the stack of values or in the heap.
+ * Control frames are an array at the end of the thread's (or fiber's) stack of values, which grows
+ * towards them: one read gets them all. The environment of a frame, on the stack of values or in
+ * the heap, says its kind and, for a function written in C, its method.
  */
 #include "runtimes/ruby-internal.h"
 
@@ -122,7 +122,7 @@ static strid name_method(struct ruby_frames *f, const struct ruby_environment *e
 
 /* ---- Frames ---- */
 
-/* false: it is no frame. Those that Ruby makes for itself are left out. */
+/* Adds a frame, unless Ruby made it for itself. false: it is no frame. */
 static bool put(struct ruby_frames *f, uint64_t at, const uint8_t *bytes)
 {
 	struct ruby *p = f->p;
@@ -152,7 +152,7 @@ static bool put(struct ruby_frames *f, uint64_t at, const uint8_t *bytes)
 	return true;
 }
 
-/* Where the frames are; false: this is no execution context. */
+/* Finds the frames of an execution context; false: it is none. */
 static bool find_frames(struct ruby_frames *f, uint64_t context)
 {
 	struct ruby *p = f->p;

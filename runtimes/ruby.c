@@ -27,7 +27,7 @@ static int rank(const char *path)
 	return name[strspn(name, "0123456789.")] == '\0' ? 1 : 0;
 }
 
-/* ---- What is learned of a process once ---- */
+/* ---- Facts that are read once for each process ---- */
 
 static struct ruby *own(struct interp *p)
 {

@@ -44,7 +44,7 @@ static int read_descriptor(struct memory *m, uint64_t at, struct thread_variable
 	return ret->module ? 1 : -EAGAIN;
 }
 
-/* What the loader wrote for a relocation; 0: it is of another kind. */
+/* Reads the value that the loader wrote at a relocation; 0: it is of another kind. */
 static int read_place(const struct image *i, const Elf64_Rela *r, uint64_t value,
 		      struct thread_variable *ret)
 {
@@ -115,7 +115,7 @@ int thread_variable_find(const struct image *i, const char *name, struct thread_
 	return 1;
 }
 
-/* Of glibc; 0, or all bits: it has none. */
+/* The TLS block of a module in a thread of glibc; 0, or all bits set: none. */
 static uint64_t block_of(struct memory *m, uint64_t thread, uint64_t module)
 {
 	uint64_t vector = memory_u64(m, thread + arch_thread_vector);
@@ -135,7 +135,7 @@ uint64_t thread_variable_address(struct memory *m, const struct thread_variable 
 	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
 }
 
-/* What glibc tells debuggers (nptl_db). */
+/* glibc publishes the size for debuggers (nptl_db). */
 uint32_t thread_struct_bytes(const struct image *image)
 {
 	uint64_t at = image_symbol(image, "_thread_db_sizeof_pthread");
