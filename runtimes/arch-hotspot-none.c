@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where frames of HotSpot are not known yet: nothing here is called. */
+/* For processors on which we cannot walk frames of HotSpot: nothing here is called. */
 #include "runtimes/arch.h"
 
 const bool arch_has_hotspot = false;

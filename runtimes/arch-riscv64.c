@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* riscv64, experimental: of interpreters only what glibc's threads and ptrace tell. */
+/* riscv64, experimental: no interpreters, only threads of glibc and registers of ptrace. */
 #include <elf.h>
 
 #include "runtimes/arch.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where frames of V8 are not known yet: nothing here is called. */
+/* For processors on which we cannot walk frames of V8: nothing here is called. */
 #include "runtimes/arch-v8.h"
 
 const bool arch_has_v8 = false;

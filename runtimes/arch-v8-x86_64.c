@@ -27,7 +27,7 @@ static bool is_before(const uint8_t *code, size_t n)
 	return false;
 }
 
-/* Where in the last n bytes code has left its frame; they end there: it has not. */
+/* The offset, in the last n bytes of code, after the instructions that leave the frame; n: none. */
 static size_t find_leave(const uint8_t *before, size_t n)
 {
 	for (size_t i = n < MAX_EPILOGUE ? 0 : n - MAX_EPILOGUE; i + 4 <= n; i++) {
@@ -42,9 +42,9 @@ static size_t find_leave(const uint8_t *before, size_t n)
 }
 
 /*
- * Behind pop rbp: arguments that only their number tells are dropped by a pop of the return
- * address, a lea, and a push. Compiled code takes r10 for it, built-in functions r8, the
- * interpreter rcx.
+ * The shape after pop rbp. To drop a variable number of arguments, code pops the return address
+ * into a register, moves rsp by lea, and pushes the address again. Compiled code uses r10, built-in
+ * functions r8, the interpreter rcx.
  */
 static enum v8_shape shape_behind_leave(const uint8_t *since, size_t n, uint8_t *ret_register)
 {

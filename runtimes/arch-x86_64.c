@@ -43,7 +43,7 @@ static size_t poll_bytes(const uint8_t *code, size_t n)
 	return 0;
 }
 
-/* Whether nothing but a return follows, which may look whether a safepoint is wanted. */
+/* Is the rest of the code a return, perhaps with the poll of a safepoint before it? */
 static bool returns(const uint8_t *code, size_t n)
 {
 	size_t poll = poll_bytes(code, n);
@@ -51,8 +51,8 @@ static bool returns(const uint8_t *code, size_t n)
 	return n > poll && (code[poll] == 0xc3 || code[poll] == 0xc2);
 }
 
-/* The bytes of an instruction in front of those that make the frame: a look at the end of the
- * stack (mov [rsp - N], eax), a place to be patched; 0: neither. */
+/* The size of an instruction that may come before those that make the frame: a touch of the stack's
+ * end (mov [rsp - N], eax), or a nop for patches; 0: neither. */
 static size_t filler_bytes(const uint8_t *code, size_t n)
 {
 	static const struct {
@@ -80,7 +80,7 @@ static size_t sub_bytes(const uint8_t *code, size_t n)
 	return n >= 7 && code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xec ? 7 : 0;
 }
 
-/* What of a frame the n bytes of code have made. */
+/* The shape of the frame after the n bytes of code from the entry on. */
 static enum frame_shape prologue_shape(const uint8_t *code, size_t n)
 {
 	size_t i = 0, step;
@@ -146,9 +146,10 @@ bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack
 }
 
 /*
- * rbx is the method, and r13 the caller's sp until rbp is the frame's. The return address is on top
- * of the stack, then in rax while room is made for locals, and then behind the saved rbp. The frame
- * is made from there downwards: with all its slots it is one for arch_interpreted().
+ * rbx is the method, and r13 the caller's sp until rbp is the frame's. The return address is first
+ * on top of the stack, then in rax while the code makes room for locals, and then above the saved
+ * rbp. The code makes the frame from there downwards; once it has all slots, arch_interpreted()
+ * reads it.
  */
 bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 		   const struct runtime_regs *regs, struct interpreted *ret)

@@ -45,7 +45,7 @@ static uint64_t u64_of(const struct hotspot *h, const uint8_t *head, enum hotspo
 	return value;
 }
 
-/* ---- Where a blob begins ---- */
+/* ---- Find the beginning of a blob ---- */
 
 bool hotspot_code_heaps(struct hotspot *h)
 {
@@ -115,7 +115,7 @@ static uint64_t find_blob(struct hotspot *h, uint64_t pc)
 	return 0;
 }
 
-/* ---- What a blob is ---- */
+/* ---- Read a blob ---- */
 
 static bool begins(const char *text, const char *with)
 {
@@ -178,7 +178,7 @@ static void parse_nmethod(const struct hotspot *h, const uint8_t *head, struct b
 			      u32_of(h, head, HS_BLOB_RELOCATION_SIZE);
 }
 
-/* Its head, as it is now, without its name. */
+/* Reads the head of a blob, as it is now, without the text of its name. */
 static bool read_head(struct hotspot *h, uint64_t at, bool is_nmethod, struct blob *ret)
 {
 	int64_t n = is_nmethod ? hs(h, HS_NMETHOD_BYTES) : hs(h, HS_BLOB_BYTES);
@@ -205,7 +205,7 @@ static bool read_head(struct hotspot *h, uint64_t at, bool is_nmethod, struct bl
 		return false;
 	if (is_nmethod)
 		parse_nmethod(h, head, &b);
-	/* Of an nmethod the number of its compilation is never used twice. */
+	/* The number of an nmethod's compilation is never used twice. */
 	b.identity = hash_combine(hash_combine(b.name, b.code_begin),
 				  hash_combine((uint64_t)b.size << 32 | b.compile_id, b.method));
 	*ret = b;
@@ -300,7 +300,8 @@ static bool push_method(struct hotspot *h, struct code *c, uint64_t method, int3
 	return push_place(h, c, &f);
 }
 
-/* A chain of scopes, innermost first; a caller's stands before that of what was inlined into it. */
+/* Adds a chain of scopes, innermost first. In the data, the scope of a caller comes before those
+ * inlined into it. */
 static bool push_scopes(struct hotspot *h, struct code *c, uint32_t scope)
 {
 	const struct blob *b = &c->blob;
@@ -365,7 +366,7 @@ static bool push_functions(struct hotspot *h, struct code *c)
 	return push_method(h, c, b->method, -1);
 }
 
-/* Where its frame is made: behind the check of the receiver's class, if it has one. */
+/* The place where the code makes its frame: after the check of the receiver's class, if any. */
 static uint64_t entry_of(const struct blob *b)
 {
 	return b->kind == BLOB_NMETHOD || b->kind == BLOB_NATIVE ? b->verified_entry
@@ -394,7 +395,7 @@ static enum frame_shape shape_of(struct hotspot *h, const struct blob *b, uint64
 	return arch_frame_shape(code, n_before, n, complete);
 }
 
-/* ---- What is remembered ---- */
+/* ---- Remembered code ---- */
 
 static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use use)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Method* -> names and lines. A Method points to its ConstMethod, that to its ConstantPool, and
- * that to its class, whose own ConstantPool points back: no other bytes do that, so memory that was
- * a method once is not taken for one. What was learned is used again only if the Method and the
- * whole head of its ConstMethod are the same still.
+ * that to its class, whose own ConstantPool points back. No other bytes do that, so we do not
+ * mistake the memory of a freed method for one. We use remembered names only if the Method and the
+ * whole head of its ConstMethod are still the same.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,7 @@ static int32_t signed_number(uint32_t v)
 	return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
 }
 
-/* The compressed table behind the bytecodes: steps in bci and line. */
+/* The compressed table after the bytecodes: steps in bci and line. */
 static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
 		      struct stepped_frame *ret)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps. What proves one:
+ * The steps, and the proof of each:
  *
- * - compiled code: the return address is one that has debug information, or it is behind a call
- *   instruction where a callee without any (a stub, a native function) was called; and whoever
- *   called compiled code is in the code cache, too, because nobody else can.
+ * - compiled code: the return address has debug information, or it follows a call instruction if
+ *   the callee has none (a stub, a native function); and the caller of compiled code is in the code
+ *   cache, too, because no other code can call it.
  * - the interpreter: the frame has a method in it that hotspot-method.c proves.
  * - the call stub, through which all calls from native code come: its return address is known.
- * - other stubs: what is taken for their return address is behind a call in the code cache.
+ * - other stubs: their return address follows a call in the code cache.
  */
 #include "runtimes/arch.h"
 
@@ -153,7 +153,7 @@ static enum runtime_step step_interpreted(struct step *s)
 
 /* ---- Stubs ---- */
 
-/* Whether pc may be where a stub returns to. */
+/* Can a stub return to pc? */
 static bool is_caller(struct step *s, uint64_t pc)
 {
 	const struct hotspot *h = s->h;

@@ -38,7 +38,7 @@ bool hotspot_is_library(const char *path)
 	return name && strcmp(name, "/libjvm.so") == 0;
 }
 
-/* ---- What is learned of a process once ---- */
+/* ---- Facts that are read once for each process ---- */
 
 static bool read_version(struct hotspot *h)
 {
@@ -151,7 +151,7 @@ int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t imag
 	if (!h->codes || !h->spots)
 		return -ENOMEM;
 	*ret = TAKE_PTR(h);
-	/* What was copied points to the other place. */
+	/* The copied image points to the original memory. */
 	(*ret)->image.memory = &(*ret)->memory;
 	return 0;
 }

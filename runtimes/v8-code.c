@@ -2,9 +2,9 @@
 /*
  * pc -> code -> the functions that are executing there.
  *
- * Instructions are an object of V8's heap, whose head stands in front of them and leads to its
- * Code, which leads back: what looks like a head by accident does not. Code moves and is freed, so
- * it is read at each use and compared.
+ * Instructions are an object of V8's heap. The head before them leads to their Code object, which
+ * leads back; bytes that look like a head by accident do not. V8 moves and frees code, so we read
+ * and compare it at each use.
  */
 #include "runtimes/v8-internal.h"
 #include "util/hash.h"
@@ -34,7 +34,7 @@ static uint64_t word_at(const uint8_t *bytes, uint64_t offset, size_t n)
 	return word;
 }
 
-/* Code at an address, as it is now. */
+/* Reads the code at an address, as it is now. */
 static bool read_code(struct v8 *v, uint64_t at, struct v8_code *ret)
 {
 	uint8_t bytes[CODE_BYTES];
@@ -59,7 +59,7 @@ static bool is_same(const struct v8_code *a, const struct v8_code *b)
 	       a->deopt == b->deopt && a->positions == b->positions && a->kind == b->kind;
 }
 
-/* Whether the head of instructions at an address is that of code around pc. */
+/* Is there a head of instructions at an address, for code around pc? */
 static bool is_head(struct v8 *v, uint64_t at, const uint64_t *words, uint64_t pc,
 		    struct v8_code *ret)
 {
@@ -132,7 +132,7 @@ static uint64_t function_in(struct v8 *v, uint64_t array, uint32_t index)
 	return v8_has_type(v, object, V8_TYPE_SHARED) ? object : v8_word(v, object, 8);
 }
 
-/* What was inlined at a place of the code, and where that was called, up to the code's own. */
+/* Adds the functions inlined at a place in the code, innermost first, up to the code's own. */
 static bool push_inlined(struct v8 *v, struct v8_known_code *k, struct v8_position *at)
 {
 	uint64_t literals = v8_element(v, k->code.deopt, (uint32_t)v8_value(v, V8_DEOPT_LITERALS));
@@ -185,7 +185,7 @@ static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc
 	return arch_v8_shape(bytes, (size_t)n_before, bytes + n_before, (size_t)n, ret_register);
 }
 
-/* ---- What is remembered ---- */
+/* ---- Remembered code ---- */
 
 static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool innermost)
 {
@@ -228,7 +228,7 @@ static bool is_known(const struct v8 *v, const struct v8_known_code *k, uint64_t
 	return k->owner == v->owner && k->pc == pc && k->innermost == innermost;
 }
 
-/* Whether the code is there that was there before. */
+/* Is the remembered code still there? */
 static bool is_there(struct v8 *v, struct v8_known_code *k)
 {
 	struct v8_code now;

@@ -57,8 +57,8 @@ static bool read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
 
 		if (type < 0)
 			return false;
-		/* An empty one may have another behind it, that was inferred from what it was
-		 * assigned to. */
+		/* After an empty name there may be one inferred from the variable that the function
+		 * was assigned to. */
 		if (v8_is_object(words[i]) && v8_is_string_type(v, type) &&
 		    v8_word(v, words[i], 8) >> 32 != 0)
 			f->name = words[i];
@@ -83,7 +83,7 @@ static struct v8_kept_function *kept_of(struct v8 *v, uint64_t shared)
 	return &v->memo->functions[hash_combine(shared, v->owner) % V8_N_FUNCTIONS];
 }
 
-/* Whether it is that one, and its head is as it was. */
+/* Is this the remembered function, with the same head? */
 static bool is_as_it_was(const struct v8 *v, const struct v8_kept_function *k, uint64_t shared,
 			 const uint8_t *head)
 {
@@ -131,7 +131,7 @@ static bool prove_function(struct v8 *v, uint64_t shared, const uint8_t *bytes,
 	} else if (v8_is_string_type(v, v8_type(v, name))) {
 		f.name = name;
 	}
-	/* A string has its hash in front: with the length, that tells it from others. */
+	/* A string begins with its hash; hash and length identify it. */
 	f.identity =
 		hash_combine(hash_combine(shared, f.script),
 			     hash_combine((uint64_t)(uint32_t)f.script_id << 32 | (uint32_t)f.start,
@@ -224,7 +224,7 @@ static bool prove_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
 	return v8_has_type(v, data, V8_TYPE_INTERPRETER_DATA) && v8_word(v, data, 8) == bytecode;
 }
 
-/* Whether that is the bytecode of a function. */
+/* Is that the bytecode of the function? */
 static bool has_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
 {
 	struct v8_kept_function *k = kept_of(v, shared);

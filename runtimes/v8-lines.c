@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places in a script -> lines. V8 has the ends of a script's lines in an array once anybody has
- * asked for one; before, they are counted in the source, from where they were counted to before.
+ * Places in a script -> lines. V8 makes an array of a script's line ends when a program first needs
+ * one. Before that, we count lines in the source, from the place of the last count on.
  */
 #include "runtimes/v8-internal.h"
 #include "util/hash.h"

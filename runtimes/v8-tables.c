@@ -11,7 +11,8 @@ enum { ERA_9, ERA_10, ERA_11, ERA_12, ERA_13 };
 
 #define TYPE(a) "type_" a
 
-/* What is exported under other names in some version, and what holds in each era without. */
+/* Values that some version exports under another name, and the values of each era that exports
+ * none. */
 static const struct known {
 	const char *text;
 	const char *names[N_NAMES];
@@ -142,7 +143,7 @@ static bool find_exported(const struct image *image, const char *name, int32_t *
 	return at && memory_read(image->memory, at, ret, sizeof(*ret));
 }
 
-/* What an image says must be possible. */
+/* Is a value of an image plausible? */
 static bool is_sound(enum v8_value value, int32_t v)
 {
 	return v > -MAX_OFFSET && v < (value < V8_MAP_TYPE ? MAX_TYPE : MAX_OFFSET);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps (frame-constants.h). Above the return address and the caller's fp a frame has a context
- * and a function, or, in code of V8's own, a small number that says which kind of frame it is. A
- * function that is interpreted or runs as baseline code has its bytecode array there, too. So a
- * step is proven by what stands at fp, and who calls it by the same in the next one.
+ * The steps (frame-constants.h). Next to the return address and the caller's fp, a frame has a
+ * context and a function or, in V8's own code, a small number for the kind of frame. A function
+ * that is interpreted or runs as baseline code has its bytecode array there, too. So the words at
+ * fp prove a step, and those of the next frame prove its caller.
  */
 #include "runtimes/v8-internal.h"
 
@@ -165,9 +165,9 @@ static bool is_return_address(struct v8_walk *w, uint64_t address)
 }
 
 /*
- * Baseline code in front of its first bytecode: a built-in function makes its frame. Until then
- * that at fp is the caller's, and the return address is on top of the stack; later there is an
- * object.
+ * In baseline code before its first bytecode: a built-in function makes the frame. Until then the
+ * frame at fp is the caller's, and the return address is on top of the stack; later there is an
+ * object on top.
  */
 static enum runtime_step step_entry(struct v8_walk *w, const struct v8_known_code *k,
 				    const struct v8_frame *f, bool framed)
@@ -222,7 +222,7 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 
 /* ---- V8's own code: handlers of bytecode, built-in functions ---- */
 
-/* Whether a frame is one of code's own function. */
+/* Is this the frame of the code's own function? */
 static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struct v8_known_code *k)
 {
 	uint32_t baseline = (uint32_t)v8_value(w->v, V8_KIND_BASELINE);

@@ -34,7 +34,7 @@ bool v8_is_image(const char *path)
 			strncmp(name + 1, library, sizeof(library) - 1) == 0);
 }
 
-/* ---- What is learned of a process once ---- */
+/* ---- Facts that are read once for each process ---- */
 
 /* The sizes of bytecodes, for each size of their operands. */
 static int read_bytecode_sizes(struct v8 *v)
@@ -68,7 +68,7 @@ static int join_memo(struct v8 *v)
 		strtab_init(&memo->texts, V8_MAX_TEXT);
 	}
 	memo->n_users++;
-	/* Whose entries may be there still after so many is long gone. */
+	/* Numbers repeat after 2^32 processes; entries of the last one are long gone by then. */
 	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
 	v->memo = memo;
 	v->owner = memo->last_owner;
@@ -113,7 +113,7 @@ int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const c
 	(void)snprintf(v->release, sizeof(v->release), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 		       v->tables.version[0], v->tables.version[1], v->tables.version[2]);
 	*ret = TAKE_PTR(v);
-	/* What was copied points to the other place. */
+	/* The copied image points to the original memory. */
 	(*ret)->image.memory = &(*ret)->memory;
 	return 0;
 }
