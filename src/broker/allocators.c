@@ -26,7 +26,7 @@ static bool is_java(int fd)
 	return n > (ssize_t)n_library && memcmp(target + n - n_library, library, n_library) == 0;
 }
 
-/* Where the program lies may be a filesystem whose server keeps us waiting: that is not asked. */
+/* The program may be on a filesystem whose server does not answer, so use cached attributes. */
 static bool is_program(int fd, uint32_t pid)
 {
 	struct statx exe;

@@ -52,7 +52,7 @@ void blame_death(struct blame *b, struct child *c, int wait_status)
 		grow_patience(b, c);
 }
 
-/* A file's bytes are looked at for long; a process's memory answers at once, or perhaps never. */
+/* Reading a file may take long; a process's memory answers at once, or perhaps never. */
 static uint64_t time_for(const struct blame *b, const struct child *c)
 {
 	return c->status->process ? PROCESS_TIMEOUT_NS : b->file_timeout_ns << c->patience;

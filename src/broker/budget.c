@@ -42,7 +42,7 @@ static bool can_halve(const struct broker *b, uint32_t times)
 	return false;
 }
 
-/* Whether there is anything to do without. */
+/* Is there anything left to reduce? */
 static bool applies(const struct broker *b, enum reduction r)
 {
 	const struct config *c = b->options.config;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A probe is in a file, whatever its name is and whoever runs it: that of the allocation library
- * sees each process that has this file mapped. Containers may have copies of it, which are other
- * files, and runtimes have allocators of their own. The profiler sees them mapped and asks for them
- * here.
+ * A probe is set in a file, so one in the allocation library sees each process that has this file
+ * mapped. Containers may have copies of it, which are other files, and runtimes have allocators of
+ * their own. The profiler sees these files mapped and requests probes in them here.
  *
- * Nothing of such a file is parsed: a copy is sampled at the places of ours if it has the same
- * bytes, and a runtime at those that the profiler found, if functions of such a runtime may begin
- * there (allocators.c): a probe in the middle of an instruction would break the program.
- * A container's files cannot be unmounted as long as a probe is in them, so one whose process is
- * gone is left; if others have it mapped, the profiler asks again.
+ * The broker parses nothing of such a file. A copy gets probes at the places of our library if it
+ * has the same bytes; a runtime gets them at the places that the profiler found, if functions of
+ * such a runtime may begin there (allocators.c): a probe in the middle of an instruction would
+ * break the program. A container's files cannot be unmounted while a probe is in them, so we remove
+ * the probes once the process is gone; if others have the file mapped, the profiler asks again.
  */
 #include <errno.h>
 #include <linux/magic.h>

@@ -11,8 +11,8 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-/* Whether it waits for something of its own accord, as for a disk that does not answer. One that
- * was stopped, or gets no CPU, does not. */
+/* Does it wait for something itself, such as a disk that does not answer? A process that was
+ * stopped, or gets no CPU, does not. */
 static bool is_waiting(pid_t pid)
 {
 	char path[32], text[128];

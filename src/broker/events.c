@@ -590,8 +590,8 @@ void events_remove_cpu(struct events *e, int cpu)
 /*
  * When a CPU goes offline and comes back, its events are dead and do not say so (every kernel
  * measured, 3.10 to 7.2). A CPU that was offline at one look gets new events when it returns. If it
- * went and came back between two looks, or while the whole machine was suspended, the time that its
- * events have counted stands still, which tells.
+ * went and came back between two looks, or while the whole machine was suspended, we notice that
+ * the time of its events stands still.
  */
 bool events_died(struct cpu_events *c)
 {

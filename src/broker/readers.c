@@ -238,8 +238,8 @@ bool broker_wakes_readers(const struct broker *b, uint32_t index)
 }
 
 /*
- * It runs in front of everything else on its CPU, and there alone: else the sampled thread goes on
- * before it is read. One that does not pause is ended by the kernel.
+ * A reader runs on one CPU, before everything else there: otherwise the sampled thread would go on
+ * before it is read. The kernel ends a reader that does not pause.
  */
 static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 {

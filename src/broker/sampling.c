@@ -148,7 +148,7 @@ static void tell_stack_size(const struct broker *b)
 	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 }
 
-/* What the profiler asks for is checked: it is not trusted with more of the host than it has. */
+/* Checks the profiler's request: it must not get more of the host than it has already. */
 void broker_resize_stacks(struct broker *b, uint32_t bytes)
 {
 	const struct sample_options *o = &b->events[0].sample;

@@ -16,7 +16,7 @@ void broker_print_set_aside(const struct broker *b, FILE *out)
 	for (uint32_t at = 0; (k = strikes_next(strikes, &at));) {
 		char path[sizeof(k->file.path)], time[32];
 
-		/* A stranger chose it, and it goes to a terminal. */
+		/* The path is untrusted, and goes to a terminal. */
 		(void)text_clean(path, sizeof(path), k->file.path, sizeof(path) - 1);
 		(void)fprintf(out, "%s: the %s %s while reading it; it will read it again in %s\n",
 			      path[0] ? path : "a file", peer_name(k->who),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each child is told at its start: one struct of numbers, then texts and descriptors. */
+/* The set-up of each child at its start: one struct of numbers, then texts and descriptors. */
 #include "config.h"
 
 #include <errno.h>
@@ -260,7 +260,8 @@ static void send_cloud(const struct config *c, struct setup_sender *to)
 	setup_put_text(to, TEXT_RESOURCE, provider);
 }
 
-/* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
+/* The part that a reload may change: sent at the start, and again to a running symbolizer
+ * (status_fd -1). */
 static struct setup_sender begin_symbolizer(struct broker *b, int control, int status_fd)
 {
 	const struct config *c = b->options.config;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that are blocked when off-CPU time of processes begins: no switch tells of them until
- * they go on, and those of a process that hangs never do.
+ * Threads that are blocked when the off-CPU time of processes begins: no switch shows them until
+ * they continue, and the threads of a process that hangs never do.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -36,7 +36,7 @@ enum strike_outcome strikes_add(struct strikes *s, enum peer who, const struct s
 		k = add(s, who);
 	if (k->until_ns)
 		return STRIKE_BEFORE;
-	/* What killed it long ago says nothing of now. */
+	/* A death long ago does not count any more. */
 	if (k->n && now - k->struck_ns > s->period_ns)
 		k->n = 0;
 	k->file = *file;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Off-CPU time costs something at each context switch, and how many of these there are is up to the
- * programs of the host. So the daemon follows them in turns where there are too many: a tenth of a
- * second of two, of four ... The profiler knows from the ledger when they stood still, and tells
- * that time as not known.
+ * Off-CPU time has a cost at each context switch, and the programs of the host decide how many
+ * there are. If there are too many, the daemon follows them in turns: a tenth of a second out of
+ * two, out of four ... The profiler learns from the ledger when the events stood still, and reports
+ * that time as unknown.
  *
- * The cost is estimated, for the kernel's part of it is the time of the programs that switch. It
- * may take half of [limits] cpu.
+ * The cost is estimated, because the kernel's part of it is time of the programs that switch. It
+ * may use half of [limits] cpu.
  */
 #include "config.h"
 

@@ -61,8 +61,8 @@ static gid_t group_of_sockets(const struct broker *b)
 }
 
 /*
- * Other programs run as nobody as well: they can signal our processes, and put into the spool what
- * then goes out with the operator's credentials.
+ * Other programs run as nobody, too: they could signal our processes, and put data into the spool
+ * that would be sent with the operator's credentials.
  */
 int broker_choose_users(struct broker *b)
 {
