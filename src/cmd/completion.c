@@ -34,7 +34,7 @@ static bool takes_list(const struct option_spec *o)
 	return o->argument && strstr(o->argument, "[,");
 }
 
-/* What comes behind an option that takes a value: one of its words, or what the shell thinks. */
+/* The values of an option: one of its words, or the shell's own choice. */
 static void bash_values(const struct command *c)
 {
 	for (size_t i = 0; i < c->n_options; i++) {
@@ -70,9 +70,9 @@ static void bash_command(const struct command *c)
 }
 
 /*
- * An equals sign is a word of its own to bash, a comma is not: behind the last one of a list what
- * is not in it yet is offered. A command's words are offered until one of them stands there; behind
- * that, and where there are none, files are.
+ * To bash an equals sign is a word of its own, and a comma is not: after the last comma of a list
+ * it offers the words that are not in the list yet. It offers a command's words until one is there;
+ * after that, or if there are none, it offers files.
  */
 static void print_bash(const struct command *const *commands, size_t n)
 {

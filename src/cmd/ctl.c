@@ -138,7 +138,7 @@ static int ask(const struct ctl_request *q, const char *command)
 	return r;
 }
 
-/* Options may stand before and behind the command. */
+/* Options may come before and after the command. */
 static int parse(struct ctl_request *q, int argc, char **argv, const char **ret_command)
 {
 	int first = argc, second = 0, r;

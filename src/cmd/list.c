@@ -55,7 +55,7 @@ static int compare_units(const void *a, const void *b)
 	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* The first behind i that is of another group. */
+/* The first after i that is in another group. */
 static uint32_t end_of_group(const struct running_list *list, uint32_t i,
 			     const char *(*group)(const struct running *))
 {

@@ -4,18 +4,17 @@
 #include <stdio.h>
 
 /*
- * Of whole CPUs, the first of each quarter of a second. At a rate the kernel would adapt the
- * distance of samples to bursts, and take a few a second where threads block now and then.
+ * On whole CPUs: the first blocks of each quarter of a second. With a rate, the kernel would adapt
+ * the period to bursts, and take only a few samples a second where threads block now and then.
  */
 #define BLOCKS_GRANT 50
 #define BLOCKS_STACK (16u << 10)
-/* Where nobody knows the places of switches, a stack is that of one block alone. Half of these are
+/* If the places of switches are unknown, a stack belongs to one block only. Half of these are
  * switches of the idle task. */
 #define PLAIN_GRANT 1000
 /*
- * Of tasks, each block: the kernel adapts the distance of samples to a rate only while a task runs,
- * and gives it on to new threads. One that began in a burst and then sleeps for the most part would
- * never be sampled.
+ * On tasks: each block. With a rate, the kernel adapts the period only while a task runs, and new
+ * threads inherit it. A thread that began in a burst and then mostly sleeps would never be sampled.
  */
 #define TASK_BLOCKS_STACK (8u << 10)
 

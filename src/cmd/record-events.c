@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What perfwalk record and top count, and how often they sample it: -e, -F and -c as perf record
- * has them. -F, -c and --stack-size are for all events, wherever they stand; what stands between
- * the slashes behind an event is for this one and comes first.
+ * The events that perfwalk record and top count, and how often they sample them: -e, -F and -c, as
+ * in perf record. -F, -c and --stack-size apply to all events, wherever they are on the command
+ * line; the text between the slashes after an event applies to that event, and takes precedence.
  */
 #include "config.h"
 
@@ -35,7 +35,7 @@ static const char term_help[] =
 	"filter=EXPRESSION or name=TEXT between the slashes, separated by commas: "
 	"page-faults/period=1/, for instance";
 
-/* An event of -e, and what stands behind it. */
+/* An event of -e, and the options after it. */
 struct given_event {
 	struct broker_event event;
 	char label[sizeof(((struct sample_event *)0)->name)];
@@ -165,7 +165,7 @@ static int parse_one(struct record_options *o, char *text, const char *value)
 	return add_event(o, &given);
 }
 
-/* Where the event ends that begins here: at a comma that is not between slashes. */
+/* The end of the event that begins here: a comma that is not between slashes. */
 static size_t event_length(const char *text)
 {
 	size_t n = uprobe_prefix(text);

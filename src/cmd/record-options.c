@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What perfwalk record can be asked for, and what is wrong with what was asked. */
+/* The options of perfwalk record, and the checks of their values. */
 #include "config.h"
 
 #include <errno.h>

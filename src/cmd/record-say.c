@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What perfwalk record says of what it is about to do. */
+/* The messages of perfwalk record about the capture that it is about to begin. */
 #include <stdio.h>
 
 #include "src/cmd/record.h"

@@ -373,9 +373,9 @@ static void urge_command(const struct record_run *r)
 }
 
 /*
- * A command that we ended may take a moment over it, but not for ever. One that was interrupted
- * with us, as by Ctrl-C, may have more to do: it is sent SIGTERM as perf does, and whoever waits
- * decides how long.
+ * A command that we end may take a moment, but not for ever. A command that was interrupted
+ * together with us, as by Ctrl-C, may have more to do: we send it SIGTERM, as perf does, and the
+ * user decides how long to wait.
  */
 static void wait_for_command(struct record_run *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What engines wrote down of their containers is collected first and read after all privileges are
- * given up: users' labels are in it.
+ * We collect the engines' files about containers first, and parse them after all privileges are
+ * given up, because they contain labels of users.
  */
 #include <ctype.h>
 #include <dirent.h>

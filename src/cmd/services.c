@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes say is collected first and read after all privileges are given up. One that says
- * nothing is named as a capture names it: by its executable. */
+/* We collect what processes publish first, and parse it after all privileges are given up. A
+ * process that publishes nothing has the name of its executable, as in a capture. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -234,8 +234,8 @@ static int add_type(struct top_run *t, const char *name)
 	return 0;
 }
 
-/* What each table is of. Shares are of samples: each has to stand for as much as any other, or have
- * a value. */
+/* The type of each table. Shares are shares of samples, so all samples must represent the same
+ * amount, or have a value. */
 static int name_type(struct top_run *t, const struct broker_event *e)
 {
 	char text[sizeof(t->screen.events[0])];

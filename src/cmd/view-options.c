@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What perfwalk convert, report and diff are asked for. */
+/* The options of perfwalk convert, report and diff. */
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -359,8 +359,7 @@ static int add_input(struct view *v, const char *path)
 	return 0;
 }
 
-/* Options may stand behind files, as in "convert in.pb.gz -o out.html"; behind "--" all are files.
- */
+/* Options may come after files, as in "convert in.pb.gz -o out.html"; after "--" all are files. */
 int view_parse_options(struct view *v, int argc, char **argv)
 {
 	int first = 1, r;
