@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a process go when no window has spoken of it for long: most of these have ended.
- * Beyond the budget more go, to be read again from the file. First those of processes that this
- * window does not speak of. Of those in this window the one that was named last goes: it is asked
- * about again in the next one, the others may be in this.
+ * The names of a process are freed when no window had it for long: most such processes have ended.
+ * Beyond the budget more are freed, and read again from the file when they are needed: first those
+ * of processes that are not in this window; then, of those in this window, the one that was named
+ * last, because the others may be needed again in this window.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -223,7 +223,7 @@ static int show_interp(const char *name, int memory, uint64_t image, int threads
 
 /* ---- V8 ---- */
 
-/* Whether the thread was in JavaScript. */
+/* Was the thread in JavaScript? */
 static bool show_v8_stack(struct v8 *v, int memory, const struct stopped *s,
 			  struct runtime_regs *regs, FILE *out)
 {

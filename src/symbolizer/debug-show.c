@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfwalk debug in the child without privileges: bytes that a stranger may have written. */
+/* perfwalk debug in the child without privileges, because the bytes are untrusted. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>

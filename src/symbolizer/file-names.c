@@ -28,7 +28,7 @@
 #define MAX_COMPARED	4    /* with one file */
 #define LINES_EMPTY	4096 /* a file that has let go of its lines keeps less */
 
-/* What is known of the files that are the same. */
+/* The tables that files with the same contents share. */
 struct contents {
 	struct symbol_file_id id;
 	struct symbol_file *file; /* NULL: not open */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every frame of every stack of a window is looked at here, inlined functions as frames of their
- * own, so texts are cleaned and interned once a function and process, and a row that a stack has
- * counted already is known by a mark in it.
+ * This code visits every frame of every stack of a window, inlined functions as frames of their
+ * own. So it cleans and interns a text once for each function and process, and marks the rows that
+ * the current stack has counted already.
  */
 #include "src/symbolizer/live.h"
 
@@ -138,7 +138,7 @@ static enum top_unit unit_of(const struct profile *p)
 						  : TOP_UNIT_SAMPLES;
 }
 
-/* What a stack weighs: its samples, or their values if these have a unit. */
+/* The weight of a stack: its samples, or their values if these have a unit. */
 static uint64_t weight_of(const struct live *l, const struct aggregate_row *a)
 {
 	bool counted = l->p->types[0].weighted && l->t->unit == TOP_UNIT_SAMPLES;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbolizer: windows in, names found, and either OTLP payloads out (the daemon) or one profile
- * rendered at the end (a capture). It reads symbol tables that strangers wrote and may die of them;
- * the profiler keeps each window until the symbolizer says that it is settled: the exporter has
- * its payloads. windows.c handles a window, results.c the end of a capture.
+ * The symbolizer takes windows, finds names, and makes either OTLP payloads (the daemon) or one
+ * profile that it renders at the end (a capture). It reads untrusted symbol tables and may die of
+ * them; the profiler keeps each window until the symbolizer has settled it, that is, until the
+ * exporter has its payloads. windows.c handles a window, results.c the end of a capture.
  */
 #include "config.h"
 

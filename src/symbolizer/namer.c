@@ -6,10 +6,10 @@
  * Reading the lines of many units takes long, and windows must not wait for it: each file gets a
  * share of time in each window, beyond which its frames get names alone.
  *
- * In a daemon all naming has a quarter of the time, and one file a tenth. Files of the most samples
- * come first; what is left keeps its addresses in this window, is counted, and is named when it is
- * sampled again. So whoever makes expensive files costs no more than that, and others their names
- * for some windows. A capture wants every name, and has no such limit.
+ * In a daemon all naming has a quarter of the time, and one file a tenth. Files with the most
+ * samples come first; the rest keep their addresses in this window, are counted, and get names when
+ * they are sampled again. So an attacker with expensive files can cost no more than that time, and
+ * delay the names of others for some windows. A capture wants every name, and has no such limit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -223,7 +223,7 @@ void namer_forget_rows(struct namer *n)
 
 /* ---- Frames ---- */
 
-/* Whether lines are wanted, and the file's time lasts. */
+/* Are lines wanted, and is there time left for the file? */
 static bool lines_allowed(const struct namer *n)
 {
 	return (n->lines || n->inlined) && n->lines_ns <= LINES_NS;

@@ -111,9 +111,9 @@ void symbolizer_forget(struct symbolizer *s)
 }
 
 /*
- * Whether most rows are of what has ended. A host where programs come and go brings new processes,
- * files and frames with each window, for ever; on one where the same programs run, all rows come
- * with the first windows, and to name their frames again would be for nothing.
+ * Do most rows belong to processes and files of the past? On a host where programs come and go,
+ * each window brings new processes, files and frames, for ever. Where the same programs run, all
+ * rows come with the first windows, and naming their frames again would be wasted.
  */
 static bool is_mostly_past(struct symbolizer *s)
 {
