@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits on disk for one destination.
+ * The payloads on disk for one destination.
  *
- * A payload goes there when it has waited for some seconds, at once when the destination has been
- * failing for as long, when the queue in memory is full, and at the end. Oldest first, the one that
- * is being sent included: so whatever a crash leaves in memory alone is younger than what is on
- * disk, and the order is kept. As soon as it is on disk it is settled for who gave it to us. Those
- * that are due go in batches, which share the flush of the directory: an exporter that does not
- * live long has to settle all that came since the last one.
+ * A payload goes to disk when it has waited for some seconds, at once if the destination has been
+ * failing for as long, when the queue in memory is full, and at the end. The oldest go first, with
+ * the one that is being sent: so payloads that a crash finds only in memory are younger than those
+ * on disk, and the order is kept. Once a payload is on disk, it is settled for its sender. Payloads
+ * go in batches, which share the flush of the directory: an exporter that does not live long must
+ * settle all that came since the last one.
  *
- * From there it is sent at a limited rate behind what is live, since all hosts that lost the same
- * server get it back at the same moment. Its file goes when the server has answered.
+ * They are sent at a limited rate after live ones, because all hosts that lost the same server get
+ * it back at the same moment. A file is removed when the server has answered.
  *
- * A process that is killed between a payload's being safe and having said so gets it handed over
- * again: backlog_has() knows it by its id and its sum.
+ * If the process is killed after a payload is safe, but before it has said so, the payload comes
+ * again: backlog_has() recognises it by its id and its sum.
  */
 #include <errno.h>
 #include <stdlib.h>

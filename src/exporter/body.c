@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits in the queue and on disk is always protobuf, compressed as the destination wants it:
- * a change of protocol or preset in the configuration changes nothing there. The text of JSON, four
+ * Payloads in the queue and on disk are always protobuf, compressed as the destination wants it, so
+ * a change of protocol or preset in the configuration does not affect them. JSON, which is four
  * times as long, is made for one attempt at a time, and compressed while it is written.
  */
 #include <errno.h>

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One destination: a queue bounded by bytes, behind it a backlog on disk (backlog.c), at most one
- * request under way, and what to do next.
+ * One destination: a queue bounded by bytes, a backlog on disk after it (backlog.c), at most one
+ * request under way, and the choice of the next.
  *
- * The queue is sent from its oldest end. While there is a backlog, what was made since the server
- * was last reached goes first, and then all that waited for it in its order, on disk or, when that
- * was full, in memory. After an attempt that the server has seen and that failed in a retryable way
- * the newest payload is tried instead: if it was only the oldest that the server chokes on, that
- * one cannot hold up those behind it. After a success it is the oldest's turn again.
+ * The oldest payload of the queue is sent first. While there is a backlog, payloads made since the
+ * server was last reached go first, and then all that waited for it, in their order, on disk or, if
+ * that was full, in memory. After an attempt that the server has seen and that failed in a
+ * retryable way, the newest payload is tried instead: if the server fails only on the oldest, that
+ * one cannot hold up the others. After a success it is the oldest's turn again.
  *
- * Every payload leaves by exactly one of these doors, each with its counter: sent, dropped because
- * the queue or the spool was full, refused by the server, expired, damaged on disk. payloads is
- * always their sum plus what is queued.
+ * Every payload ends in exactly one of these ways, each with its counter: sent, dropped because the
+ * queue or the spool was full, refused by the server, expired, damaged on disk. payloads is always
+ * their sum plus the number in the queue.
  */
 #include <errno.h>
 #include <stdio.h>

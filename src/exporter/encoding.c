@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Input goes through in whatever pieces it comes, so that nobody holds a body in both forms; all
- * three encodings write into one buffer that grows. The exception is a body of a known, usual size
- * for gzip: libdeflate wants all of it, and takes half of zlib's time.
+ * Input is encoded in the pieces in which it comes, so that no body is held in both forms; all
+ * three encodings write into one growing buffer. The exception is a body of a known, usual size for
+ * gzip: libdeflate needs the whole body, and takes half of zlib's time.
  */
 #include "config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits for a destination, in memory or on disk: its bytes, and its end. */
+/* A payload that waits for a destination, in memory or on disk: its bytes, and its end. */
 #include <stdlib.h>
 
 #include "src/exporter/internal.h"

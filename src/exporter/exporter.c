@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The wheel that turns: libcurl's multi interface tells through two callbacks which sockets to
- * watch and when to call again. Sockets go into an epoll descriptor of ours, and the earliest of
- * curl's and the destinations' deadlines into a timer descriptor beside them, so that the caller's
- * loop watches one descriptor and needs to know of no time.
+ * The driver of all requests: libcurl's multi interface says through two callbacks which sockets to
+ * watch and when to call it again. The sockets go into an epoll descriptor of ours, and the
+ * earliest deadline of curl and the destinations into a timer descriptor beside them. So the
+ * caller's loop watches one descriptor and no time.
  *
  * done() is called from exporter_dispatch() only: never while a caller is inside
  * exporter_submit(), nor while a destination is walking its queue.

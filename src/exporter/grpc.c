@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A unary gRPC call as HTTP/2 carries it (grpc/grpc, doc/PROTOCOL-HTTP2.md): the request is one
- * message behind a prefix of five bytes, the outcome is in the trailers, or in the headers of an
- * answer that has no body. libcurl does HTTP/2 and hands trailers over as headers.
+ * message after a prefix of five bytes, the outcome is in the trailers, or in the headers of an
+ * answer that has no body. libcurl does HTTP/2 and passes trailers on as headers.
  */
 #include "src/exporter/grpc.h"
 

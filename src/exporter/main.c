@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exporter: the one process with the network and the credentials. It sees finished payloads
- * only, and tells the symbolizer when one is settled.
+ * The exporter: the process with the network and the credentials. It sees only finished payloads,
+ * and tells the symbolizer when one is settled.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body is read and not mapped: whoever encodes it also parses what strangers wrote, and a
- * descriptor that shrinks under a mapping would kill its reader. Compressed while it is read, it is
- * never held in two forms unless destinations differ, and what waits in a queue is small.
+ * The body is read and not mapped: its sender parses untrusted files, and a descriptor that shrinks
+ * under a mapping would kill its reader. It is compressed while it is read, so it is never held in
+ * two forms unless destinations differ, and payloads in a queue are small.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operator reads: one line when a destination stops answering and one when it is back, in
- * words that say what to look at. Texts of the server are cleaned and cut; URLs are shown up to the
+ * The log for the operator: one line when a destination stops answering and one when it is back, in
+ * words that say what to check. Texts of the server are cleaned and cut; URLs are shown up to the
  * host, headers never.
  */
 #include <errno.h>

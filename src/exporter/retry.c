@@ -8,10 +8,10 @@
 #include "util/clock.h"
 
 /*
- * Exponential back-off with full jitter: the n-th delay is drawn from the whole of 0 to
- * 1 s * 2^(n-1), so that the hosts which lost the same server spread out at once. Those that come
- * to 60 s are drawn from the upper half of it: a minute after the server is back all hosts are,
- * and while it is away none asks more than twice a minute.
+ * Exponential back-off with full jitter: the n-th delay is drawn from 0 to 1 s * 2^(n-1), so that
+ * hosts that lost the same server spread out at once. Once that range reaches 60 s, a delay is
+ * drawn from its upper half: a minute after the server is back, all hosts are connected, and while
+ * it is away, no host asks more than twice a minute.
  */
 #define RETRY_FIRST_NS (1 * NSEC_PER_SEC)
 #define RETRY_LAST_NS  (60 * NSEC_PER_SEC)

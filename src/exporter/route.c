@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way to a server that is not the plain one: through a proxy, or under another name than the
- * one that it is reached by.
+ * The way to a server that needs more than its URL: through a proxy, or under another name than the
+ * one to connect to.
  *
- * The name of the URL is the one that TLS asks for and verifies, and the one that HTTP puts into
- * Host or :authority, so an override goes into the URL, and curl is told to connect to the place of
- * the endpoint instead.
+ * TLS asks for and verifies the name in the URL, and HTTP puts it into Host or :authority. So an
+ * override goes into the URL, and curl gets the order to connect to the endpoint's address instead.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A payload that is too large for the server is sent in halves, and these in halves again. The
- * halves take the place of the whole in the queue or among what waits on disk, so the single
- * samples are tried first, and a server that takes nothing at all is known after a few of them: a
- * dozen requests or two. What it finds too large is dropped at once from then on until it has taken
- * something. (An exporter that is started again finds halves on disk in their order, behind what
- * was there before.)
+ * halves take the place of the whole in the queue or on disk, so single samples are tried first,
+ * and a server that accepts nothing at all is known after a few of them: one or two dozen requests.
+ * From then on a payload that is too large is dropped at once, until the server has accepted
+ * something. (An exporter that is started again finds halves on disk in their order, after the
+ * others.)
  *
  * The sender of the whole gets its answer when both halves are settled.
  */

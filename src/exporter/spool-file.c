@@ -13,9 +13,9 @@
  *
  * Little-endian; sums are CRC-32. The file's length has to be what its header says.
  *
- * It is written under a temporary name, flushed and renamed: at any moment a name that ends in
- * .otlp stands for a complete file. The flush of the directory, without which a power cut may take
- * the name, is the spool's: it takes most of the time, and one serves many files.
+ * It is written under a temporary name, flushed and renamed, so a file whose name ends in .otlp is
+ * always complete. The spool flushes the directory, because a power cut may otherwise remove the
+ * name: that flush takes most of the time, and one serves many files.
  */
 #include <endian.h>
 #include <errno.h>

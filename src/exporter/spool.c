@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The directory and its limits. Files are kept in the order in which payloads came; the list in
- * memory is made anew from the headers at each start, and bodies are checked when they are read to
- * be sent. What is damaged gets another suffix, so that somebody can look at it: a few are kept,
+ * The directory and its limits. Files are kept in the order in which payloads came. Each start
+ * makes the list in memory again from the headers; bodies are checked when they are read to be
+ * sent. A damaged file gets another suffix, so that the operator can examine it: a few are kept,
  * and they are the first to go when room is needed.
  *
- * Ages are counted on the monotonic clock from the moment a payload came, or from the start of this
- * process less what the wall clock says has passed before it: a clock that is set back or forth
- * while we run lets nothing expire.
+ * Ages count on the monotonic clock from the moment a payload came, or from the start of this
+ * process less the time that passed before it by the wall clock. So setting the clock while we run
+ * makes nothing expire.
  */
 #include <dirent.h>
 #include <errno.h>
