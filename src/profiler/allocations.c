@@ -105,7 +105,7 @@ void allocations_put_types(struct allocations *l)
 
 /* ---- Samples ---- */
 
-/* The part behind the point decides how likely it is the next number: sums stay right. */
+/* The fraction is the probability of the next number, so that sums stay right. */
 static int64_t round_by_chance(struct allocations *l, double v)
 {
 	double whole = floor(v);
@@ -183,7 +183,7 @@ void allocations_end(struct allocations *l)
 	l->last = true;
 }
 
-/* ---- Ends that nobody saw ---- */
+/* ---- Ends that no record reports ---- */
 
 void allocations_miss_ends(struct allocations *l)
 {
@@ -254,7 +254,7 @@ void allocations_close(struct allocations *l, uint64_t time_ns)
 
 /* ---- Blocks ---- */
 
-/* What a walk left in the attribution, but for the library's own frames, as addresses that outlive
+/* Copies the stack of the last walk, without the library's own frames, as addresses that outlive
  * the window. */
 static void keep_block(struct allocations *l, const struct live_block_facts *block, uint64_t table,
 		       uint32_t skip, uint32_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hangs on the host's files and processes: made at first sight, freed with them. */
+/* Our data of the host's files and processes: made at first sight, freed with them. */
 #include <stdlib.h>
 
 #include "src/profiler/attribute-internal.h"

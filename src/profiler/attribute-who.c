@@ -9,7 +9,7 @@
 #include "src/profiler/walk.h"
 #include "util/clock.h"
 
-/* The user of a process is looked at again this often. */
+/* How often the user of a process is read again. */
 #define USER_NS (2 * NSEC_PER_SEC)
 
 static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,

@@ -421,8 +421,9 @@ static void add(struct attribution *a, uint32_t type, const struct profile_sampl
 }
 
 /*
- * A call of a runtime's function stands for all places in it: else functions that the compiler
- * has inlined there stand between it and the runtime's frames, others in each sample.
+ * A call of a runtime's function represents all places in it. Otherwise the functions that the
+ * compiler inlined there would appear between it and the runtime's frames, other ones in each
+ * sample.
  */
 static void fold_places(struct attribution *a, uint32_t n_kernel, const uint64_t *functions)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two caches. Of each process the functions of its jitdump file with the bytes that say how to
- * unwind them: what the last walk came by longest ago goes first. And modules made of these bytes
- * for the functions that walks really come by: they are small, made in microseconds, and so, when
- * there are many, all are freed between two walks. A module is of an .eh_frame and not of a place
- * in memory alone: new code at an old place has another record, hence another module.
+ * Two caches. One has, for each process, the functions of its jitdump file with the bytes that say
+ * how to unwind them; the process that was walked the longest time ago goes first. The other has
+ * modules made of these bytes, for functions that walks really reach. Modules are small and made in
+ * microseconds; when there are many, all are freed between two walks. A module belongs to an
+ * .eh_frame, not only to a place in memory: new code at an old place has another record, so it gets
+ * another module.
  *
- * All this is done while the rings fill. So a walk reads no more than 1 MiB of a file (the one that
- * comes later goes on), and makes modules of no more than MAX_WALK_BYTES: its further functions go
- * without.
+ * All this happens while the rings fill. So a walk reads at most 1 MiB of a file (a later walk
+ * continues), and makes modules of at most MAX_WALK_BYTES: further functions have none.
  */
 #include <errno.h>
 #include <stdlib.h>

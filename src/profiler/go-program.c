@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The linker leaves out what a program does not call. So only programs with labels have the
- * function that sets them, and each names its functions, stripped or not (.gopclntab). The version
- * is in .go.buildinfo (debug/buildinfo): since 1.18 as a text behind a head of 32 bytes.
+ * The linker leaves out functions that a program does not call. So only programs with labels have
+ * the function that sets them, and .gopclntab names the functions of each program, stripped or not.
+ * The version is in .go.buildinfo (debug/buildinfo), since 1.18 as a text after a head of 32 bytes.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A runtime's frames between native ones, by the addresses at which they stand.
+ * Puts a runtime's frames between native ones, by their addresses.
  *
- * The stack pointer grows from frame to frame, but a stack may go on in another one (a signal
- * handler's, a coroutine's), which lies anywhere. So frames are told apart by runs in which it
- * grows: a runtime's frame stands in the run whose addresses it lies among.
+ * The stack pointer grows from frame to frame, but a stack may continue on another one (a signal
+ * handler's, a coroutine's), at any address. So we divide the native frames into runs in which it
+ * grows: a runtime's frame belongs to the run whose addresses are around its own.
  */
 #include <errno.h>
 #include <stdlib.h>

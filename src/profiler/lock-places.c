@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host model knows executable mappings alone. So what a lock is in is read from the text of
- * /proc/PID/maps when its address is seen for the first time: its file, and where the code of that
- * file is, by which the address becomes one of the file. Variables that begin with zeros (.bss) are
- * in memory without a name behind the file's last mapping.
+ * The host model knows only executable mappings. So when the address of a lock is new, we read the
+ * text of /proc/PID/maps to find its file, and the code of that file, which converts the address to
+ * one in the file. Variables that begin as zeros (.bss) are in memory without a name after the
+ * file's last mapping.
  */
 #include <errno.h>
 #include <stdio.h>

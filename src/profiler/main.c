@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The role: what it samples or reads, when it does, and what the broker tells it.
+ * The role's main: what it samples or reads, and when; and the messages of the broker.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -110,8 +110,8 @@ static void add_item(struct attribution *a, enum message_type type, uint64_t id,
 }
 
 /*
- * Until the file is open its frames are offsets in it, which are no addresses of its code: they are
- * of another module, which nobody can name. So are frames that have no place in its code.
+ * Until the file is open, its frames are offsets in the file, not addresses of its code. They
+ * belong to another module, which has no names. So do frames that are not in its code.
  */
 static uint32_t offsets_row(struct attribution *a, const struct host_file *file)
 {

@@ -22,7 +22,7 @@ static struct host_mapping *find_file(const struct host_process *p, int (*rank_o
 	return found;
 }
 
-/* The runtime's file must be open: the broker has found then that it keeps nobody waiting. */
+/* The runtime's file must be open: then the broker has checked that its filesystem answers. */
 static struct process_runtime *find_runtime(struct attribution *a)
 {
 	struct host_mapping *m = find_file(a->process, runtimes_rank);
@@ -74,7 +74,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
 	m = find_file(a->process, readers_rank);
-	/* The broker has found then that its filesystem keeps nobody waiting. */
+	/* Then the broker has checked that its filesystem answers. */
 	file = m ? attribution_open_file(a, m) : NULL;
 	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)

@@ -62,7 +62,7 @@ static bool has_room(const struct collection *c, size_t n)
 	return c->n_keys < MAX_ATTRIBUTES && (size_t)ftell(c->out) + n + 32 <= MAX_TEXT_BYTES;
 }
 
-/* Which process it is, and where it runs: nobody is believed who says another. */
+/* The keys that say which process it is and where it runs: perfwalk knows these itself. */
 static bool is_seen(const char *key)
 {
 	static const char *const keys[] = {"process.pid",	   "process.creation.time",
@@ -130,7 +130,7 @@ static bool is_text(const uint8_t *bytes, size_t n, const char *text)
 	return n == strlen(text) && memcmp(bytes, text, n) == 0;
 }
 
-/* What is for readers of contexts alone (OTEP 4947). */
+/* Attributes only for readers of contexts (OTEP 4947). */
 static void take_reference(struct collection *c, const struct process_context_attribute *a)
 {
 	static const char *const schemas[] = {"tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1"};
@@ -331,7 +331,7 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 	return true;
 }
 
-/* Whether it published another context since, or the one it had is gone. */
+/* Has it published another context since, or withdrawn the one it had? */
 static bool has_changed(const struct process_said *s, struct sayings *of,
 			const struct host_process *p)
 {
@@ -364,7 +364,7 @@ static bool may_look_early(const struct process_said *s, const struct sayings *o
 	return s->looked && !s->published_ns && now_ns - s->looked_ns >= of->interval_ns;
 }
 
-/* Whether the samples since then, of whatever process, pay for a look; then they have paid. */
+/* Do the samples of all processes since the last look pay for another one? Then spends them. */
 static bool is_paid(struct sayings *of, const struct host_process *p)
 {
 	uint64_t price = LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;

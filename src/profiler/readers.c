@@ -348,7 +348,7 @@ struct placing {
 	bool strict;   /* what the copy of the stack lacks proves nothing */
 };
 
-/* What holds for the stacks of each interpreter. */
+/* The rules for the stacks of each interpreter. */
 static const struct proof_rules {
 	enum profile_runtime runtime;
 	/* An evaluation saves the frame of its caller, which those between need not. */
@@ -502,9 +502,9 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 }
 
 /*
- * The walk has ended in front of any evaluation: in code that the interpreter has compiled, or in
- * code without unwind information. The innermost frame must be there, or, where it is known whose
- * the chain is, anywhere in the copy; nothing is known of the calls of others.
+ * The walk has ended before any evaluation: in code that the interpreter has compiled, or in code
+ * without unwind information. The innermost frame must be there or, if we know which thread's chain
+ * it is, anywhere in the copy; we know nothing of the calls of others.
  */
 static bool ends_early(const struct placing *p)
 {
@@ -526,7 +526,7 @@ static bool has_none(const struct placing *p)
 	return !rules_of[p->interpreter->kind].is_anyones && !next_address(p);
 }
 
-/* Whether the native stack has these frames, and no others. */
+/* Does the native stack have these frames, and no others? */
 static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 {
 	memset(p->functions, 0, MAX_NATIVE * sizeof(*p->functions));

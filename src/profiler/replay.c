@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was true when a perf.data file was recorded, told now. Pids are long gone: nothing is looked
- * up through /proc/PID. Three rules keep names honest:
+ * The state of a host when a perf.data file was recorded. The processes are long gone, so nothing
+ * is looked up through /proc/PID. Three rules keep names right:
  *
- * - A file is the one that was mapped if its build id is the one recorded. perf records build ids
- *   only of files that samples fell into; of the others the inode must be the one recorded and the
- *   file not younger than the recording.
- * - A kernel address means something to the kallsyms in which the kernel's text lies where it lay
- *   then: perf's own copy, made when it recorded, or this host's if the same kernel runs in the
- *   same boot. The copy is read first: it costs a fifth of what the kernel takes to print its own.
- * - A perf map is believed if it was last written before the recording was, as that of a process
- *   that has ended was; one that a later process of the same pid wrote is younger.
+ * - A file is the one that was mapped if it has the recorded build id. perf records build ids only
+ *   of files with samples; for others the inode must be the recorded one, and the file must not be
+ *   younger than the recording.
+ * - A kernel address needs a kallsyms with the kernel's text at the same address: perf's own copy,
+ *   made at the recording, or that of this host if it runs the same kernel in the same boot. The
+ *   copy is tried first, because the kernel takes five times as long to print its own.
+ * - A perf map is used if it was last written before the recording, as that of a process that has
+ *   ended; a later process with the same pid has written a younger one.
  */
 #include <elf.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A descriptor of statm stays with its process: whoever gets the number later is not read through
- * it. A process that is gone cannot be read at all. One that has ended, but whose parent has not
- * asked for its status yet, has no memory to tell of, and neither has one whose first thread has
- * ended before the others: what these have is unknown.
+ * A descriptor of statm stays with its process: it never reads a later process with the same pid,
+ * and reading fails once the process is gone. A process that has ended, but whose parent has not
+ * waited for it yet, reads as having no memory. So does one whose first thread has ended before the
+ * others: its memory is unknown.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places where threads block, with their time and the stacks that were sampled there. Those of
- * a thread are a list, so that its end costs no search.
+ * The places where threads block, with their time and the stacks sampled there. The places of a
+ * thread are a list, so that its end needs no search.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of which blocks a stack is wanted, and to which block a stack belongs.
+ * Decides which blocks need a stack, and to which block a stack belongs.
  *
- * Both events of a switch, the record of the switch itself and its sampled stack, may come in
- * either order. A sampled stack belongs to the block that lasts, or, while the thread still runs,
- * to the one about to begin.
+ * The two events of a switch, the record of the switch and its sampled stack, may come in either
+ * order. A sampled stack belongs to the current block or, while the thread still runs, to the one
+ * that is about to begin.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_OFFERS 3  /* of a place */
 
-/* A block that lasts so long, and so many times longer than all before, may be no wait of the
- * place: what holds the thread can be a freezer. */
+/* A block that lasts so long, and so many times longer than all before, may have another cause than
+ * its place: a freezer can hold the thread. */
 #define UNUSUAL_NS    UINT64_C(1000000000)
 #define UNUSUAL_TIMES 4
 

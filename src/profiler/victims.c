@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line of the log has a level, mostly a time, and then, in every version of the kernel, "Killed
- * process 123 (name) total-vm:". Its times are of a clock that nobody else has, so we know what is
- * new by the line that was the last one.
+ * process 123 (name) total-vm:". Its times are on a clock of the log's own, so we remember the last
+ * line to know which lines are new.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -66,7 +66,7 @@ static const struct {
 	[UNWIND_TOO_DEEP] = {PROFILE_MARKER_TOO_DEEP, PROFILE_STACKS_TOO_DEEP},
 };
 
-/* How far the stack reaches, for whoever wonders how much of it to copy. */
+/* Counts how much of the copy the stack needs, for the choice of its size. */
 static void count_reach(struct attribution *a, enum unwind_outcome outcome, size_t n_frames)
 {
 	static const uint32_t frames[] = {8, 16, 32, 64, 128};
