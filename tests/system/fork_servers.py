@@ -146,23 +146,8 @@ def check_php():
     under_requests("php-fpm", [found[0], "-F", "-y", config], ask_fcgi, lambda: os.path.exists(where), (where, script))
 
 
-def fetch_gunicorn():
-    """The directory of gunicorn, from the cache or the registry."""
-    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/gunicorn-{GUNICORN_VERSION}-{python}")
-    if not os.path.isdir(directory):
-        pip = os.path.join(rig.path("venv"), "bin", "pip") # Debian's Python has none of its own
-        subprocess.run([sys.executable, "-m", "venv", rig.path("venv")], check=True, capture_output=True)
-        p = subprocess.run([pip, "install", "--quiet", "--only-binary", ":all:", "--target", directory + ".new",
-                            f"gunicorn=={GUNICORN_VERSION}"], check=False, capture_output=True, text=True)
-        if p.returncode != 0:
-            rig.skip(f"gunicorn {GUNICORN_VERSION} cannot be installed: {p.stderr[-200:]}")
-        os.rename(directory + ".new", directory)
-    return directory
-
-
 def check_gunicorn():
-    environment = dict(os.environ, PYTHONPATH=fetch_gunicorn(), PYTHONDONTWRITEBYTECODE="1")
+    environment = dict(os.environ, PYTHONPATH=rig.python_package("gunicorn", GUNICORN_VERSION), PYTHONDONTWRITEBYTECODE="1")
     port = rig.free_port()
 
     def is_up():

@@ -179,6 +179,21 @@ def need_programs(*names):
             skip(f"{name} is not installed")
 
 
+def python_package(name, version):
+    """The directory of a package of PyPI, from the cache or the registry."""
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/{name}-{version}-{python}")
+    if not os.path.isdir(directory):
+        pip = os.path.join(path("venv"), "bin", "pip")  # Debian's Python has none of its own
+        subprocess.run([sys.executable, "-m", "venv", path("venv")], check=True, capture_output=True)
+        p = subprocess.run([pip, "install", "--quiet", "--only-binary", ":all:", "--target", directory + ".new",
+                            f"{name}=={version}"], check=False, capture_output=True, text=True)
+        if p.returncode != 0:
+            skip(f"{name} {version} cannot be installed: {p.stderr[-200:]}")
+        os.rename(directory + ".new", directory)
+    return directory
+
+
 def perfwalk():
     """The program under test: $PERFWALK, else build/perfwalk."""
     candidates = [os.environ.get("PERFWALK", ""), os.path.join(TOP, "build", "perfwalk")]

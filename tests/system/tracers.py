@@ -20,21 +20,6 @@ MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
 
 
-def fetch():
-    """The directory of the tracer, from the cache or the registry."""
-    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    directory = os.path.expanduser(f"~/.cache/perfwalk-tests/ddtrace-{VERSION}-{python}")
-    if not os.path.isdir(directory):
-        pip = os.path.join(rig.path("venv"), "bin", "pip")  # Debian's Python has none of its own
-        subprocess.run([sys.executable, "-m", "venv", rig.path("venv")], check=True, capture_output=True)
-        p = subprocess.run([pip, "install", "--quiet", "--only-binary", ":all:", "--target", directory + ".new",
-                            f"ddtrace=={VERSION}"], check=False, capture_output=True, text=True)
-        if p.returncode != 0:
-            rig.skip(f"ddtrace {VERSION} cannot be installed: {p.stderr[-200:]}")
-        os.rename(directory + ".new", directory)
-    return directory
-
-
 def samples_of(message, pid):
     """(thread, functions of ours, span, trace, attributes) of each sample."""
     view, found = otlp.View(message), []
@@ -53,7 +38,7 @@ def samples_of(message, pid):
 
 
 def check_python():
-    environment = dict(os.environ, PYTHONPATH=fetch(), DD_TRACE_OTEL_CTX_ENABLED="true",
+    environment = dict(os.environ, PYTHONPATH=rig.python_package("ddtrace", VERSION), DD_TRACE_OTEL_CTX_ENABLED="true",
                        DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false",
                        DD_SERVICE=f"python-{os.getpid()}", DD_ENV="test", DD_VERSION="1.2")
     told = open(rig.path("told"), "w+", encoding="utf-8")
