@@ -26,6 +26,10 @@ libprofiler_a_SOURCES = \
 	src/profiler/main.c \
 	src/profiler/module-rows.c src/profiler/module-rows.h \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
+	src/profiler/off-cpu-internal.h \
+	src/profiler/off-cpu-late.c \
+	src/profiler/off-cpu-samples.c \
+	src/profiler/off-cpu-stacks.c \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \

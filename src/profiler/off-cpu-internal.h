@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Shared by the files of off-cpu.h: off-cpu.c takes records and closes the window, off-cpu-stacks.c
+ * keeps stacks of blocks, off-cpu-late.c reads more of them, and off-cpu-samples.c makes samples.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/profile/profile.h"
+#include "src/profiler/off-cpu.h"
+#include "src/profiler/switches.h"
+#include "src/sample/sample.h"
+
+#define OFF_CPU_MAX_LATE   32 /* late reads between two drains */
+#define OFF_CPU_LATE_BYTES (32u << 10)
+#define OFF_CPU_MAX_SPOTS  256
+#define OFF_CPU_MAX_ENDED  8192
+#define OFF_CPU_MAX_BORN   8192
+
+_Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
+
+struct off_cpu {
+	struct attribution *a;
+	struct switches *switches;
+	struct block_proofs *proofs;
+	const struct setup_event *events;
+	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
+	uint32_t all, blocks, wakeups;
+	struct lock_places *locks; /* NULL: nobody asks for locks */
+	struct wall_time *wall;	   /* NULL: nor for wall time */
+	uint64_t begin_ns;	   /* of the window */
+	uint32_t own_pid, broker_pid;
+	const struct ledger *ledger;   /* NULL: nobody stops the events */
+	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
+	struct switch_stack *scratch;
+	/* Stacks that were read late; it is to be found out whether that was in time. */
+	struct late {
+		struct switch_out block;
+		uint64_t read_ns;
+		int fd;
+	} late[OFF_CPU_MAX_LATE];
+	uint32_t n_late;
+	uint8_t *late_bytes;
+	/* Plain switches: the last place that was sampled on a CPU, by its number. */
+	struct switch_out spots[OFF_CPU_MAX_SPOTS];
+	/* Plain switches of whole CPUs: threads that told of their end, by their number. */
+	uint32_t ended[OFF_CPU_MAX_ENDED];
+	/* Threads that have not run yet, and those that have just executed a program, by their
+	 * number: of those from then on, for some switches before are missing. */
+	struct born {
+		uint32_t tid, pid;
+		uint64_t time_ns;
+		bool running;
+	} born[OFF_CPU_MAX_BORN];
+	uint64_t born_from_ns;
+};
+
+static inline bool off_cpu_is_futex(uint32_t reason)
+{
+	return reason == PROFILE_MARKER_WAIT_LOCK || reason == PROFILE_MARKER_WAIT_CONDITION;
+}
+
+/* ---- off-cpu-samples.c ---- */
+
+/* For the table of waits (struct switches_callbacks); ctx: the struct off_cpu. */
+void off_cpu_tell_wait(void *ctx, const struct switch_wait *w);
+void off_cpu_tell_other(void *ctx, const struct switch_other *other);
+/* Adds a wake-up, whose stack is the first n frames of the attribution. */
+void off_cpu_tell_wakeup(struct off_cpu *o, const struct record *r, uint32_t n);
+/* Adds the totals of the table of waits to the window's counters, and clears them. */
+void off_cpu_put_totals(struct off_cpu *o);
+
+/* ---- off-cpu-stacks.c ---- */
+
+/* Copies the stack of the last attribution_walk_to_keep() to o->scratch, as addresses that outlive
+ * the window. */
+void off_cpu_keep_stack(struct off_cpu *o, const struct record *r, enum profile_marker marker,
+			enum profile_marker reason);
+/* Gives a block the stack of the last walk, which had n frames with its markers, and, if an
+ * interpreter has frames for it, another one with these. */
+void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct switch_out *out,
+			uint32_t n);
+/* Notes the lock that a block waits for; its stack is in o->scratch. */
+void off_cpu_see_lock(struct off_cpu *o, const struct switch_out *block);
