@@ -39,7 +39,7 @@ libbroker_a_SOURCES = \
 	src/broker/users.c
 
 check_PROGRAMS += tests/unit/test-supervisor
-tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
+tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/child-loop.h tests/unit/test.h
 tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libprocess.a libsample.a \
 	libprofile.a libutil.a $(INIH_LIBS)
 
@@ -57,11 +57,11 @@ tests_unit_test_broker_allocators_SOURCES = tests/unit/test-broker-allocators.c 
 tests_unit_test_broker_allocators_LDADD = libbroker.a libutil.a
 
 check_PROGRAMS += tests/unit/test-peers
-tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h
+tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/child-loop.h tests/unit/test.h
 tests_unit_test_peers_LDADD = $(tests_unit_test_supervisor_LDADD)
 
 check_PROGRAMS += tests/unit/test-broker-tree
-tests_unit_test_broker_tree_SOURCES = tests/unit/test-broker-tree.c tests/unit/test.h
+tests_unit_test_broker_tree_SOURCES = tests/unit/test-broker-tree.c tests/unit/child-loop.h tests/unit/test.h
 tests_unit_test_broker_tree_LDADD = $(tests_unit_test_supervisor_LDADD)
 
 check_PROGRAMS += tests/unit/test-filter

@@ -20,6 +20,7 @@
 #include "src/opener/helper.h"
 #include "src/process/statistics.h"
 #include "src/profile/profile.h"
+#include "tests/unit/child-loop.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -149,11 +150,6 @@ static int child_main(const char *name)
 
 /* ---- The parent ---- */
 
-struct step {
-	bool (*seen)(void);
-	void (*then)(void);
-};
-
 static struct {
 	struct loop *loop;
 	struct broker *broker;
@@ -165,14 +161,7 @@ static struct {
 
 static void look(void)
 {
-	while (world.steps->seen && world.steps->seen()) {
-		const struct step *step = world.steps++;
-
-		if (step->then)
-			step->then();
-	}
-	if (!world.steps->seen)
-		loop_exit(world.loop, 0);
+	step_on(&world.steps, world.loop);
 }
 
 static void on_done(void *ctx, int result)
@@ -195,12 +184,6 @@ static void on_watch_timer(void *ctx)
 	look();
 }
 
-static void on_timeout(void *ctx)
-{
-	fprintf(stderr, "it did not happen in time\n");
-	exit(1);
-}
-
 static struct broker_options recording(void)
 {
 	return (struct broker_options){
@@ -217,7 +200,6 @@ static struct broker_options recording(void)
 /* Runs through the steps. What broker_new() says; below 0 no step was made. */
 static int run(const struct step *steps, const struct plan *plan, struct broker_options *o)
 {
-	sigset_t set;
 	int fd, r;
 
 	shared->plan = *plan;
@@ -225,13 +207,7 @@ static int run(const struct step *steps, const struct plan *plan, struct broker_
 	memset(shared->notes, 0, sizeof(shared->notes));
 	world.steps = steps;
 	world.n_done = 0;
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	CHECK_INT(loop_new(&world.loop), ==, 0);
-	CHECK_INT(loop_add_fd(world.loop, fd, EPOLLIN, on_signal, NULL), ==, 0);
-	CHECK_INT(loop_add_timer(world.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	fd = child_loop_new(&world.loop, on_signal);
 	CHECK_INT(loop_add_timer(world.loop, 10 * NSEC_PER_MSEC, 10 * NSEC_PER_MSEC, on_watch_timer,
 				 NULL),
 		  >=, 0);

@@ -14,6 +14,7 @@
 
 #include "src/broker/internal.h"
 #include "src/process/statistics.h"
+#include "tests/unit/child-loop.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -66,11 +67,6 @@ static int child_main(const char *me)
 
 /* ---- The parent ---- */
 
-struct step {
-	bool (*seen)(void);
-	void (*then)(void);
-};
-
 static struct {
 	struct loop *loop;
 	struct supervisor *supervisor;
@@ -86,14 +82,7 @@ static struct {
 
 static void look(void)
 {
-	while (world.steps->seen && world.steps->seen()) {
-		const struct step *step = world.steps++;
-
-		if (step->then)
-			step->then();
-	}
-	if (!world.steps->seen)
-		loop_exit(world.loop, 0);
+	step_on(&world.steps, world.loop);
 }
 
 static struct peer_id reader(uint32_t index)
@@ -171,30 +160,17 @@ static void on_watch_timer(void *ctx)
 	look();
 }
 
-static void on_timeout(void *ctx)
-{
-	fprintf(stderr, "it did not happen in time\n");
-	exit(1);
-}
-
 /* Runs through the steps, beginning with the start of all. */
 static void run(const struct step *steps)
 {
 	const struct supervisor_callbacks callbacks = {
 		.message = on_message, .gone = on_gone, .left = on_left};
-	sigset_t set;
 	int fd;
 
 	memset(&world, 0, sizeof(world));
 	world.steps = steps;
 	world.n_wanted = N_READERS;
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	CHECK_INT(loop_new(&world.loop), ==, 0);
-	CHECK_INT(loop_add_fd(world.loop, fd, EPOLLIN, on_signal, NULL), ==, 0);
-	CHECK_INT(loop_add_timer(world.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	fd = child_loop_new(&world.loop, on_signal);
 	CHECK_INT(loop_add_timer(world.loop, 10 * NSEC_PER_MSEC, 10 * NSEC_PER_MSEC, on_watch_timer,
 				 NULL),
 		  >=, 0);

@@ -21,6 +21,7 @@
 #include "src/opener/helper.h"
 #include "src/process/message.h"
 #include "src/process/status-page.h"
+#include "tests/unit/child-loop.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -222,12 +223,6 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 		supervisor_reap(world.supervisor);
 }
 
-static void on_timeout(void *ctx)
-{
-	fprintf(stderr, "it did not happen in time\n");
-	exit(1);
-}
-
 static void set_max_files(rlim_t n)
 {
 	struct rlimit limit;
@@ -271,7 +266,6 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 	unsigned int until_again = world.set_aside_ns != 0;
 	bool restart_profiler = world.restart_profiler;
 	uint64_t quiet_ns = world.quiet_ns;
-	sigset_t set;
 	int fd;
 
 	memset(&world, 0, sizeof(world));
@@ -280,13 +274,7 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 	world.symbolizer_does = symbolizer_does;
 	world.until_started = n;
 	world.until_quarantined = n_quarantined;
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	CHECK_INT(loop_new(&world.loop), ==, 0);
-	CHECK_INT(loop_add_fd(world.loop, fd, EPOLLIN, on_signal, NULL), ==, 0);
-	CHECK_INT(loop_add_timer(world.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	fd = child_loop_new(&world.loop, on_signal);
 	if (strcmp(symbolizer_does, "idle starved") == 0)
 		(void)loop_add_timer(world.loop, 50 * NSEC_PER_MSEC, 0, on_starve_timer, NULL);
 	if (quiet_ns)
@@ -679,7 +667,8 @@ static int answer_to(enum peer who, uint32_t type, bool recording)
 
 	question.type = type;
 	CHECK_INT(loop_new(&question.loop), ==, 0);
-	CHECK_INT(loop_add_timer(question.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	CHECK_INT(loop_add_timer(question.loop, 60 * NSEC_PER_SEC, 0, child_loop_fail, NULL), >=,
+		  0);
 	CHECK_INT(supervisor_new(&supervisor, question.loop, rows_with(on_asking_setup),
 				 n_peer_rows, &callbacks, NSEC_PER_SEC),
 		  ==, 0);
