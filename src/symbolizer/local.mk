@@ -33,12 +33,13 @@ tests_unit_test_code_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a l
 	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-file-names
-tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/lookup.h tests/unit/test.h
+tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/lookup.h tests/unit/nm.h \
+	tests/unit/test.h
 tests_unit_test_file_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-namer
-tests_unit_test_namer_SOURCES = tests/unit/test-namer.c tests/unit/test.h
+tests_unit_test_namer_SOURCES = tests/unit/test-namer.c tests/unit/nm.h tests/unit/test.h
 tests_unit_test_namer_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libprofile.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 

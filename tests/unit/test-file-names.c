@@ -13,6 +13,7 @@
 #include "src/process/status-page.h"
 #include "src/symbolizer/file-names.h"
 #include "tests/unit/lookup.h"
+#include "tests/unit/nm.h"
 #include "tests/unit/test.h"
 
 enum { N_FILES = 8 };
@@ -31,16 +32,11 @@ static struct ask ask = {.sock = -EBADF}; /* nobody answers: no debug files */
 static uint64_t address;
 static uint32_t n_closed;
 
-static void run(const char *command)
-{
-	CHECK_INT(system(command), ==, 0);
-}
-
 /* A program of a thousand functions; copies that are the same, and copies that are not: something
  * is behind their end. */
 static void build(void)
 {
-	char command[128], line[128], name[64];
+	char command[128];
 	FILE *f;
 
 	test_make_directory(directory);
@@ -60,13 +56,7 @@ static void build(void)
 		(void)snprintf(command, sizeof(command), "(cat program; echo %d) > other-%d", i, i);
 		run(command);
 	}
-	f = popen("nm program", "r");
-	CHECK(f != NULL);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*x T %63s", name) == 1 && strcmp(name, "function_500") == 0)
-			address = strtoull(line, NULL, 16);
-	(void)pclose(f);
-	CHECK_INT(address, >, 0);
+	address = nm_address("program", "function_500");
 }
 
 static void closed(void *ctx, uint64_t uid)

@@ -8,6 +8,7 @@
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/symbolizer/namer.h"
+#include "tests/unit/nm.h"
 #include "util/clock.h"
 #include "util/time-share.h"
 
@@ -23,14 +24,9 @@ static uint64_t address;
 static struct profile p;
 static uint32_t modules[N_FILES];
 
-static void run(const char *command)
-{
-	CHECK_INT(system(command), ==, 0);
-}
-
 static void build(void)
 {
-	char command[128], line[128], name[64];
+	char command[128];
 	FILE *f;
 
 	test_make_directory(directory);
@@ -46,13 +42,7 @@ static void build(void)
 		(void)snprintf(command, sizeof(command), "(cat 0; echo %d) > %d", i, i);
 		run(command);
 	}
-	f = popen("nm 0", "r");
-	CHECK(f != NULL);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*x T %63s", name) == 1 && strcmp(name, "busy") == 0)
-			address = strtoull(line, NULL, 16);
-	(void)pclose(f);
-	CHECK_INT(address, >, 0);
+	address = nm_address("0", "busy");
 }
 
 static void closed(void *ctx, uint64_t uid)
