@@ -57,11 +57,13 @@ tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c tests/unit/p
 tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c tests/unit/lookup.h tests/unit/compile.h
 tests_unit_test_symbolize_compressed_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c tests/unit/lookup.h
+tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c tests/unit/lookup.h tests/unit/workshop.h
 tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c tests/unit/lookup.h tests/unit/compile.h
+tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c tests/unit/lookup.h tests/unit/compile.h \
+	tests/unit/workshop.h
 tests_unit_test_symbolize_dwarf_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c tests/unit/compile.h
+tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c tests/unit/compile.h \
+	tests/unit/workshop.h
 tests_unit_test_symbolize_dwarf_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_go_SOURCES = tests/unit/test-symbolize-go.c tests/unit/lookup.h
 tests_unit_test_symbolize_go_LDADD = $(symbolize_test_libs)

@@ -18,6 +18,7 @@
 #include "symbolize/symbolize.h"
 #include "tests/unit/compile.h"
 #include "tests/unit/test.h"
+#include "tests/unit/workshop.h"
 
 #define MAX_CPU_MS   2000
 #define MAX_MEMORY   (UINT64_C(512) << 20)
@@ -31,45 +32,6 @@
 #else
 #define SANITIZED 0
 #endif
-
-static char dir[] = "/tmp/test-dwarf-hostile-XXXXXX";
-
-static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *format, ...)
-{
-	char command[4096];
-	int n = snprintf(command, sizeof(command), "cd %s && ", dir), status;
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(command + n, sizeof(command) - (size_t)n, format, ap);
-	va_end(ap);
-	status = system(command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void write_file(const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	CHECK(f != NULL);
-	CHECK(fputs(text, f) >= 0);
-	CHECK_INT(fclose(f), ==, 0);
-}
-
-static int open_file(const char *name)
-{
-	char path[256];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK_INT(fd, >=, 0);
-	return fd;
-}
 
 static int64_t cpu_ms(void)
 {

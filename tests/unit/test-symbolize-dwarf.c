@@ -18,6 +18,7 @@
 #include "tests/unit/compile.h"
 #include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
+#include "tests/unit/workshop.h"
 
 #define N_ADDRESSES 1000 /* `make check-names` asks for 10,000 */
 #define N_FUNCTIONS 25	 /* of the C program, beside the ones that are written out */
@@ -30,69 +31,6 @@
 #else
 #define SANITIZED 0
 #endif
-
-static char dir[] = "/tmp/test-dwarf-XXXXXX";
-
-static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *format, ...)
-{
-	char command[4096];
-	int n = snprintf(command, sizeof(command), "cd %s && ", dir), status;
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(command + n, sizeof(command) - (size_t)n, format, ap);
-	va_end(ap);
-	status = system(command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static FILE *run_read(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static FILE *run_read(const char *format, ...)
-{
-	char command[4096];
-	int n = snprintf(command, sizeof(command), "cd %s && ", dir);
-	va_list ap;
-	FILE *f;
-
-	va_start(ap, format);
-	(void)vsnprintf(command + n, sizeof(command) - (size_t)n, format, ap);
-	va_end(ap);
-	f = popen(command, "r");
-	CHECK(f != NULL);
-	return f;
-}
-
-static FILE *create_file(const char *name)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	CHECK(f != NULL);
-	return f;
-}
-
-static void write_file(const char *name, const char *text)
-{
-	FILE *f = create_file(name);
-
-	CHECK(fputs(text, f) >= 0);
-	CHECK_INT(fclose(f), ==, 0);
-}
-
-static int open_file(const char *name)
-{
-	char path[512];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : dir,
-		       name[0] == '/' ? "" : "/", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK_INT(fd, >=, 0);
-	return fd;
-}
 
 static struct symbol_file *open_lines(const char *name, symbol_open_debug_fn debug, void *ctx)
 {

@@ -15,61 +15,11 @@
 #include "symbolize/symbolize.h"
 #include "tests/unit/lookup.h"
 #include "tests/unit/test.h"
+#include "tests/unit/workshop.h"
 
 #define N_ADDRESSES 2500
 
-static char dir[] = "/tmp/test-symbolize-XXXXXX";
 static const struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
-
-static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static int run(const char *format, ...)
-{
-	char command[4096];
-	int n = snprintf(command, sizeof(command), "cd %s && ", dir), status;
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(command + n, sizeof(command) - (size_t)n, format, ap);
-	va_end(ap);
-	status = system(command);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static FILE *run_read(const char *before, const char *file, const char *after)
-{
-	char command[4096];
-	int n = snprintf(command, sizeof(command), "cd %s && ", dir);
-	FILE *f;
-
-	(void)snprintf(command + n, sizeof(command) - (size_t)n, "%s %s %s", before, file, after);
-	f = popen(command, "r");
-	CHECK(f != NULL);
-	return f;
-}
-
-static void write_file(const char *name, const char *text)
-{
-	char path[256];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
-	CHECK(f != NULL);
-	CHECK(fputs(text, f) >= 0);
-	CHECK_INT(fclose(f), ==, 0);
-}
-
-static int open_file(const char *name)
-{
-	char path[512];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "%s%s%s", name[0] == '/' ? "" : dir,
-		       name[0] == '/' ? "" : "/", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK_INT(fd, >=, 0);
-	return fd;
-}
 
 static struct symbol_file *open_symbols(const char *name, symbol_open_debug_fn debug, void *ctx)
 {
@@ -92,7 +42,7 @@ struct truth {
 
 static void truth_read(struct truth *t, const char *command, const char *file)
 {
-	FILE *f = run_read(command, file, "");
+	FILE *f = run_read("%s %s", command, file);
 	char line[1024], type, name[256];
 	uint64_t start, size;
 
@@ -142,7 +92,7 @@ static const struct nm_symbol *truth_covering(const struct truth *t, uint64_t ad
 static bool section_range(const char *file, const char *section, uint64_t *ret_start,
 			  uint64_t *ret_size)
 {
-	FILE *f = run_read("readelf -SW", file, "| sed 's/\\[ */[/'");
+	FILE *f = run_read("readelf -SW %s | sed 's/\\[ */[/'", file);
 	char line[1024], name[256];
 	bool found = false;
 
@@ -334,7 +284,7 @@ static void test_assembler(void)
 static void test_no_objects(void)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *f = open_symbols("lib.so", NULL, NULL);
-	FILE *p = run_read("nm --defined-only", "lib.so", "");
+	FILE *p = run_read("nm --defined-only lib.so");
 	char line[256], name[128], type;
 	uint64_t address;
 	struct symbol s;
@@ -406,7 +356,7 @@ static void test_no_section_headers(void)
 static int compare_stubs(const char *file)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *f = open_symbols(file, NULL, NULL);
-	FILE *p = run_read("objdump -d", file, "");
+	FILE *p = run_read("objdump -d %s", file);
 	char line[512], name[256];
 	uint64_t address;
 	int n = 0;
@@ -606,24 +556,23 @@ static void compare_with_llvm(const char *file)
 	_cleanup_(symbol_file_freep) struct symbol_file *f = open_symbols(file, NULL, NULL);
 	const char *nm = strstr(file, "libc") ? "nm -D -S --defined-only" : "nm -S --defined-only";
 	uint64_t start, size, addresses[N_ADDRESSES];
-	char path[512], line[4096];
 	int n_same = 0, n_named = 0;
+	char line[4096];
 	struct truth t;
 	FILE *p;
 
 	CHECK(section_range(file, ".text", &start, &size));
 	truth_read(&t, nm, file);
-	(void)snprintf(path, sizeof(path), "%s/addresses", dir);
-	p = fopen(path, "w");
-	CHECK(p != NULL);
+	p = create_file("addresses");
 	srand(43);
 	for (int i = 0; i < N_ADDRESSES; i++) {
 		addresses[i] = start + ((uint64_t)rand() * RAND_MAX + (uint64_t)rand()) % size;
 		fprintf(p, "0x%" PRIx64 "\n", addresses[i]);
 	}
 	(void)fclose(p);
-	p = run_read(LLVM_SYMBOLIZER " --functions=linkage --no-inlines --no-demangle -e", file,
-		     "< addresses | awk 'BEGIN{RS=\"\"} {print $1}'");
+	p = run_read(LLVM_SYMBOLIZER " --functions=linkage --no-inlines --no-demangle -e %s "
+				     "< addresses | awk 'BEGIN{RS=\"\"} {print $1}'",
+		     file);
 	for (int i = 0; i < N_ADDRESSES; i++) {
 		struct symbol s;
 		int r = symbol_file_lookup(f, addresses[i], &s);
