@@ -14,18 +14,26 @@ uint32_t thread_context_at_once(uint64_t address)
 	return left < MOST_BYTES ? (uint32_t)left : MOST_BYTES;
 }
 
+uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES])
+{
+	uint16_t size;
+	uint32_t n;
+
+	if (head[VALID] != 1)
+		return 0;
+	memcpy(&size, head + SIZE, sizeof(size));
+	n = THREAD_CONTEXT_HEAD_BYTES + (uint32_t)size;
+	return n < THREAD_CONTEXT_MAX_BYTES ? n : THREAD_CONTEXT_MAX_BYTES;
+}
+
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	uint32_t n, n_first = thread_context_at_once(address);
-	uint16_t size;
 
-	if (!address || !memory_read(m, address, ret, n_first) || ret[VALID] != 1)
+	if (!address || !memory_read(m, address, ret, n_first))
 		return 0;
-	memcpy(&size, ret + SIZE, sizeof(size));
-	n = THREAD_CONTEXT_HEAD_BYTES + (uint32_t)size;
-	if (n > THREAD_CONTEXT_MAX_BYTES)
-		n = THREAD_CONTEXT_MAX_BYTES;
+	n = thread_context_bytes(ret);
 	if (n > n_first && !memory_read(m, address + n_first, ret + n_first, n - n_first))
 		return 0;
 	return n;

@@ -22,6 +22,9 @@ enum {
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 
+/* The number of bytes kept of the record with that head; 0: the record is not valid. */
+uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES]);
+
 /* The number of bytes that the first read of the record at address takes. */
 uint32_t thread_context_at_once(uint64_t address);
 

@@ -7,8 +7,8 @@
  * variable, for its restartable sequences (rseq(2)). Threads without that number prove it by the
  * same bytes in a second read.
  *
- * A thread that writes its spans into one record has that read first, and the variable with the CPU
- * behind it: two reads are the proof, too.
+ * A thread that writes its spans into one record, or into records that lie together, has their page
+ * read first, and the variable with the CPU behind it: two reads are the proof, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 
-enum { N_THREADS = 256 };
+enum { N_THREADS = 256, PAGE = 4096 };
 _Static_assert(sizeof(struct node_variable) == THREAD_VARIABLE_MAX_WORDS * sizeof(uint64_t),
 	       "as many words");
 /* Then the number of a thread may be another's, and a library gone. */
@@ -28,13 +28,16 @@ _Static_assert(sizeof(struct node_variable) == THREAD_VARIABLE_MAX_WORDS * sizeo
 struct contexts {
 	struct thread_variable variable;
 	struct musl_threads *musl; /* NULL: they are glibc's */
+	/* What lies around the record that was guessed. */
+	uint64_t page_at;
+	uint8_t page[PAGE];
 	struct context_thread {
 		uint32_t number;
 		uint64_t variable, found_ns; /* its address; 0: not known */
 		/* The last one that was proven. */
 		uint64_t record, hash;
 		uint32_t n;
-		bool rewritten; /* in the place of the one before it */
+		bool stays; /* in the page of the one before it */
 		struct node_context node;
 	} items[N_THREADS];
 };
@@ -139,6 +142,29 @@ static struct found_record find_record(const struct contexts *c, struct context_
 	return (struct found_record){near.words[0], near.address, near.words[0], near.cpu, 0, 0};
 }
 
+/* The page of the last record, in which the next one may be. false: nobody would guess that, or
+ * the CPU is read after the record anyway: what leads to one of Node.js is more than a word. */
+static bool read_page(struct contexts *c, const struct context_thread *t, struct memory *m)
+{
+	c->page_at = t->record - t->record % PAGE;
+	return t->stays && !c->variable.node && memory_read(m, c->page_at, c->page, PAGE);
+}
+
+/* The record as it was in the page. false: it is not there, or not whole. */
+static bool take_from_page(const struct contexts *c, uint64_t record,
+			   uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
+{
+	uint64_t at = record - c->page_at;
+
+	if (at > PAGE - THREAD_CONTEXT_HEAD_BYTES)
+		return false;
+	*ret_n = thread_context_bytes(c->page + at);
+	if (*ret_n > PAGE - at)
+		return false;
+	memcpy(ret, c->page + at, *ret_n);
+	return true;
+}
+
 static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
 {
 	return t->record == record && t->hash == hash && t->n == n;
@@ -151,7 +177,7 @@ static bool has_stayed(const struct contexts *c, struct memory *now, const struc
 {
 	uint32_t cpu = guessed ? found->cpu : THREAD_NO_CPU;
 
-	if (n > thread_context_at_once(found->record))
+	if (!guessed && n > thread_context_at_once(found->record))
 		return false;
 	if (cpu == THREAD_NO_CPU)
 		cpu = thread_cpu(now, &c->variable, s->robust_list, s->number);
@@ -178,14 +204,15 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	struct context_thread *t = thread_of(c, s->number);
-	uint64_t guess = t->rewritten ? t->record : 0, hash;
-	uint32_t n = thread_context_read(sampled, guess, ret);
-	const struct found_record found = find_record(c, t, guess ? now : sampled, s, guess != 0);
-	bool guessed = guess && found.record == guess;
+	bool paged = read_page(c, t, sampled);
+	const struct found_record found = find_record(c, t, paged ? now : sampled, s, paged);
+	uint32_t n = 0;
+	bool guessed = paged && take_from_page(c, found.record, ret, &n);
+	uint64_t hash;
 
 	if (!guessed)
 		n = thread_context_read(sampled, found.record, ret);
-	t->rewritten = t->rewritten && n;
+	t->stays = t->stays && n;
 	if (!n)
 		return 0;
 	hash = hash_bytes(ret, n, 0);
@@ -198,7 +225,7 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 		t->node = (struct node_context){0};
 		return 0;
 	}
-	t->rewritten = t->record == found.record;
+	t->stays = t->record && t->record / PAGE == found.record / PAGE;
 	t->record = found.record;
 	t->hash = hash;
 	t->n = n;

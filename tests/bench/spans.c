@@ -19,8 +19,9 @@
 enum { ROUNDS = 20000, PASSES = 9, NUMBER = 4711 };
 
 static __thread void *variable;
-static uint8_t record[64] __attribute__((aligned(64)));
-static uint8_t other_record[64] __attribute__((aligned(64)));
+/* Of tracers that make one for each span: a block each, some of them in a page. */
+static uint8_t records[5][1024] __attribute__((aligned(4096)));
+static uint8_t *const record = records[0];
 static uint8_t thread[512] __attribute__((aligned(8))), goroutine[512] __attribute__((aligned(8)));
 static uint64_t labels[3], pairs[2][4];
 static const char span_key[] = "span_id", trace_key[] = "trace_id";
@@ -72,10 +73,15 @@ static bool read_other_context(void)
 	return read_context();
 }
 
-/* Tracers that make a record for each span. */
-static bool read_other_record(void)
+static bool read_other_near(void)
 {
-	variable = variable == record ? other_record : record;
+	variable = variable == record ? records[3] : record;
+	return read_other_context();
+}
+
+static bool read_other_far(void)
+{
+	variable = variable == record ? records[4] : record;
 	return read_other_context();
 }
 
@@ -174,10 +180,11 @@ static void make_context(void)
 	v.offset = (int64_t)((uintptr_t)&variable - thread_pointer_of(&m, list, own_tid, 0));
 	v.cpu = cpu_offset();
 	contexts = contexts_new(&v);
-	memset(record, 7, sizeof(record));
-	record[24] = 1;
-	put(record + 26, 0);
-	memcpy(other_record, record, sizeof(record));
+	for (int i = 0; i < 5; i++) {
+		memset(records[i], 7, sizeof(records[i]));
+		records[i][24] = 1;
+		memset(records[i] + 26, 0, 2);
+	}
 	variable = record;
 }
 
@@ -219,7 +226,8 @@ int main(void)
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
 			       measure("another one in its record", read_other_context) &&
-			       measure("another one", read_other_record) &&
+			       measure("another one in its page", read_other_near) &&
+			       measure("another one elsewhere", read_other_far) &&
 			       measure("none", read_no_context) &&
 			       measure("two labels, as at the last sample", read_labels) &&
 			       measure("two other labels", read_other_labels) &&

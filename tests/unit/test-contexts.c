@@ -11,11 +11,17 @@
 #include "util/clock.h"
 
 static __thread void *variable;
-static struct record {
+struct record {
 	uint8_t trace[16], span[8], valid, flags;
 	uint16_t n;
 	uint8_t bytes[300];
-} records[2] __attribute__((aligned(512)));
+};
+static struct page {
+	struct record records[12];
+	uint8_t rest[160];
+} pages[2] __attribute__((aligned(4096)));
+_Static_assert(sizeof(struct page) == 4096, "it is one");
+static struct record *const records = pages[0].records, *const far = pages[1].records;
 
 static int n_reads, change_at;
 static void (*change)(void);
@@ -61,6 +67,7 @@ static void begin(struct thread_variable v)
 	change_at = 0;
 	fill(&records[0], 1, 0);
 	fill(&records[1], 2, 0);
+	fill(far, 3, 0);
 	variable = &records[0];
 }
 
@@ -96,18 +103,18 @@ static void test_few_reads(void)
 	variable = &records[1];
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(n_reads, ==, 4);
+	/* Their page is read first now. */
 	records[1].span[7] = 9;
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(bytes[23], ==, 9);
-	CHECK_INT(n_reads, ==, 4);
-	/* That record is read first now. */
-	records[1].span[7] = 10;
-	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
-	CHECK_INT(bytes[23], ==, 10);
 	CHECK_INT(n_reads, ==, 3);
 	variable = &records[0];
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(bytes[23], ==, 1);
+	CHECK_INT(n_reads, ==, 3);
+	variable = far;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 3);
 	CHECK_INT(n_reads, ==, 5);
 	variable = NULL;
 	CHECK_INT(read_context(), ==, 0);
@@ -196,18 +203,62 @@ static void test_fewer_reads(void)
 	set_record(&records[1]);
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(n_reads, ==, 3);
-	/* From the second time on that record is read first. */
-	records[1].span[7] = 9;
-	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
-	CHECK_INT(n_reads, ==, 3);
+	/* The second one in its page: from then on the page is read first. */
 	records[1].span[7] = 10;
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(bytes[23], ==, 10);
 	CHECK_INT(n_reads, ==, 2);
-	/* What is not read at once is compared. */
-	records[1].n = 300;
+	set_record(&records[0]);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 1);
+	CHECK_INT(n_reads, ==, 2);
+	records[0].n = 300;
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 300);
+	CHECK_INT(n_reads, ==, 2);
+	end();
+}
+
+static void test_wrong_page(void)
+{
+	begin_on_cpu();
+	for (int i = 0; i < 3; i++, records[0].span[7]++)
+		CHECK_INT(read_context(), >, 0);
+	set_record(far);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 3);
 	CHECK_INT(n_reads, ==, 4);
+	/* What is not read at once is compared. */
+	far->n = 300;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 300);
+	CHECK_INT(n_reads, ==, 5);
+	end();
+}
+
+/* At the end of the page, and beyond it. */
+static void test_end_of_page(void)
+{
+	static uint8_t two[2 * 4096] __attribute__((aligned(4096)));
+	enum { LEFT = 64 };
+	struct record *near_end = (void *)(two + 4096 - LEFT);
+
+	begin_on_cpu();
+	memset(two, 4, sizeof(two));
+	near_end->valid = 1;
+	near_end->n = LEFT - THREAD_CONTEXT_HEAD_BYTES;
+	set_record(near_end);
+	for (int i = 0; i < 3; i++, near_end->span[7]++)
+		CHECK_INT(read_context(), ==, LEFT);
+	CHECK_INT(n_reads, ==, 2);
+	near_end->n++;
+	CHECK_INT(read_context(), ==, LEFT + 1);
+	CHECK_INT(bytes[LEFT], ==, 4);
+	CHECK_INT(n_reads, ==, 6);
+	/* Not even its head is in the page. */
+	near_end = (void *)(two + 4096 - 12);
+	near_end->valid = 1;
+	near_end->n = 1;
+	set_record(near_end);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 1);
 	end();
 }
 
@@ -215,7 +266,7 @@ static void test_fewer_reads(void)
 static void go_on(void)
 {
 	set_cpu(CPU + 1);
-	set_record(&records[1]);
+	set_record(far);
 	records[0].span[7]++;
 }
 
@@ -266,7 +317,7 @@ static void test_another_cpu_after_guess(void)
 	CHECK_INT(read_context(), >, 0);
 	records[0].span[7]++;
 	CHECK_INT(read_while(go_on, 2), >, 0);
-	CHECK_INT(bytes[0], ==, 2);
+	CHECK_INT(bytes[0], ==, 3);
 	/* The CPU that came with the other record proves nothing of this one. */
 	CHECK_INT(n_reads, >, 3);
 	end();
@@ -305,6 +356,8 @@ int main(void)
 	RUN(test_few_reads);
 	RUN(test_gone_on);
 	RUN(test_fewer_reads);
+	RUN(test_wrong_page);
+	RUN(test_end_of_page);
 	RUN(test_another_cpu);
 	RUN(test_another_cpu_after_guess);
 	RUN(test_block);
