@@ -37,7 +37,9 @@ struct contexts {
 		/* The last one that was proven. */
 		uint64_t record, hash;
 		uint32_t n;
-		bool stays; /* in the page of the one before it */
+		bool stays;			    /* in the page of the one before it */
+		struct node_variable node_variable; /* as it was at node_ns */
+		uint64_t node_ns;		    /* 0: not read */
 		struct node_context node;
 	} items[N_THREADS];
 };
@@ -107,14 +109,11 @@ struct found_record {
 };
 
 /* The variable leads to it. */
-static struct found_record find_in_node(struct context_thread *t, struct memory *m,
-					const struct thread_near *near)
+static struct found_record find_in_node(struct context_thread *t, struct memory *m)
 {
-	struct node_variable variable;
 	struct node_context node;
 
-	memcpy(&variable, near->words, sizeof(variable));
-	if (!node_context_find(m, &variable, &t->node, &node))
+	if (!node_context_find(m, &t->node_variable, &t->node, &node))
 		return (struct found_record){0};
 	t->node = node;
 	return (struct found_record){node.record,   node.slot,	  node.map,
@@ -129,6 +128,9 @@ static struct found_record find_record(const struct contexts *c, struct context_
 	size_t n_words = c->variable.node ? THREAD_VARIABLE_MAX_WORDS : 1;
 	struct thread_near near;
 
+	/* It is the same as long as the thread runs JavaScript. */
+	if (t->node_ns && s->now_ns - t->node_ns < KEEP_NS)
+		return find_in_node(t, m);
 	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, n_words,
 				       with_cpu, &near)) {
 		near.cpu = THREAD_NO_CPU;
@@ -137,8 +139,11 @@ static struct found_record find_record(const struct contexts *c, struct context_
 		    !memory_read(m, near.address, near.words, n_words * sizeof(near.words[0])))
 			return (struct found_record){0};
 	}
-	if (c->variable.node)
-		return find_in_node(t, m, &near);
+	if (c->variable.node) {
+		memcpy(&t->node_variable, near.words, sizeof(t->node_variable));
+		t->node_ns = t->node_variable.slot ? s->now_ns : 0;
+		return find_in_node(t, m);
+	}
 	return (struct found_record){near.words[0], near.address, near.words[0], near.cpu, 0, 0};
 }
 

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtimes/node-context.h"
 #include "src/reader/contexts.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
@@ -323,6 +324,71 @@ static void test_another_cpu_after_guess(void)
 	end();
 }
 
+/* ---- Node.js ---- */
+
+/* The map of the continuation and its table, with one bucket: the storage's object and the one that
+ * has the record. */
+static uint64_t map[64] __attribute__((aligned(512))), holders[2][6], key[2];
+static uint64_t slot, storage;
+
+static uint64_t tagged(const void *object)
+{
+	return (uintptr_t)object + 1;
+}
+
+static void hold(const uint64_t *holder)
+{
+	const uint64_t table[] = {
+		0, 0, 0, 0, UINT64_C(1) << 32, 0, tagged(key), tagged(holder), UINT64_MAX};
+
+	map[3] = tagged(&map[4]);
+	memcpy(&map[4], table, sizeof(table));
+}
+
+static void begin_node(void)
+{
+	const struct node_variable v = {(uintptr_t)&slot, (uintptr_t)&storage, 0, 0, 0x5005};
+
+	begin((struct thread_variable){.offset = -POINTER, .cpu = CPU_AT, .node = true});
+	sample.robust_list = (uintptr_t)words + POINTER + LIST;
+	sample.cpu = CPU;
+	put_word(LIST - 16, &sample.number, sizeof(sample.number));
+	set_cpu(CPU);
+	memcpy(words, &v, sizeof(v));
+	slot = tagged(map);
+	storage = tagged(key);
+	for (int i = 0; i < 2; i++)
+		holders[i][3] = (uintptr_t)&records[i];
+	hold(holders[0]);
+}
+
+static void test_node(void)
+{
+	enum { CHAIN = 4, PROOF = 2 };
+
+	begin_node();
+	/* The variable and where the storage's object is, too. */
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 1 + CHAIN + 1 + PROOF);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 1);
+	CHECK_INT(n_reads, ==, CHAIN);
+	hold(holders[1]);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 2);
+	CHECK_INT(n_reads, ==, CHAIN + PROOF);
+	/* After a second the thread may be another one of that number. */
+	sample.now_ns += NSEC_PER_SEC;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 1 + CHAIN);
+	memset(words, 0, 4 * sizeof(words[0]));
+	CHECK_INT(read_context(), >, 0);
+	sample.now_ns += NSEC_PER_SEC;
+	CHECK_INT(read_context(), ==, 0);
+	CHECK_INT(n_reads, ==, 1);
+	end();
+}
+
 /* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. */
 static void test_block(void)
 {
@@ -360,6 +426,7 @@ int main(void)
 	RUN(test_end_of_page);
 	RUN(test_another_cpu);
 	RUN(test_another_cpu_after_guess);
+	RUN(test_node);
 	RUN(test_block);
 #else
 	SKIP("thread pointers are not known here");
