@@ -200,6 +200,7 @@ struct client_threads {
 	uint64_t context_musl_thread;
 	uint32_t context_glibc_bytes;
 	uint32_t has_context;
+	uint64_t go_cycle;   /* where cycles of its garbage collector are counted; 0: not known */
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
 	uint32_t context_node;
 	int32_t context_cpu;

@@ -109,7 +109,7 @@ static struct go_threads *goroutines_of(const struct client_threads *t)
 {
 	struct go_layout layout;
 
-	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout) : NULL;
+	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout, t->go_cycle) : NULL;
 }
 
 static struct contexts *contexts_of(const struct client_threads *t)

@@ -3,7 +3,10 @@
  * Each read is a system call. Most samples have their goroutine in its register, which says itself
  * whose it is, and labels as at the thread's last sample, which were proven then: the goroutine had
  * the same ones before and after they were read. The memory of labels is used again, so that they
- * are read each time.
+ * are read each time, unless the garbage collector says that it has freed nothing: a set of labels
+ * never changes, its goroutine keeps it alive, and what is alive in a cycle of the collector is
+ * freed in a later one. In the same cycle the same address is the same set. A cycle is asked for
+ * from the second sample with a set on, since most sets of servers are seen once.
  */
 #include <stdlib.h>
 
@@ -12,10 +15,19 @@
 #include "src/reader/go-threads.h"
 #include "util/hash.h"
 
-enum { N_THREADS = 512 };
+enum { N_THREADS = 512, N_SETS = 32 };
+
+/* Labels that have been read, of whatever goroutines. */
+struct go_set {
+	uint64_t address;
+	uint32_t cycle, n; /* n 0: seen, but not kept */
+	uint8_t bytes[GO_LABELS_MAX_BYTES];
+};
 
 struct go_threads {
 	struct go_layout layout;
+	uint64_t cycle; /* where the collector's cycles are counted; 0: not known */
+	struct go_set sets[N_SETS];
 	struct go_thread {
 		uint32_t number;
 		uint64_t address; /* of its struct; 0: not known */
@@ -25,12 +37,14 @@ struct go_threads {
 	} items[N_THREADS];
 };
 
-struct go_threads *go_threads_new(const struct go_layout *layout)
+struct go_threads *go_threads_new(const struct go_layout *layout, uint64_t cycle)
 {
 	struct go_threads *t = calloc(1, sizeof(*t));
 
-	if (t)
+	if (t) {
 		t->layout = *layout;
+		t->cycle = cycle;
+	}
 	return t;
 }
 
@@ -70,7 +84,7 @@ static enum go_answer find_goroutine(const struct go_threads *t, struct go_threa
 	return answer;
 }
 
-static uint32_t read_labels(const struct go_threads *t, struct go_thread *thread, struct memory *m,
+static uint32_t read_proven(const struct go_threads *t, struct go_thread *thread, struct memory *m,
 			    struct memory *now, const struct go_goroutine *goroutine,
 			    uint8_t ret[GO_LABELS_MAX_BYTES])
 {
@@ -83,6 +97,37 @@ static uint32_t read_labels(const struct go_threads *t, struct go_thread *thread
 		return 0;
 	thread->labels = goroutine->labels;
 	thread->hash = hash;
+	return n;
+}
+
+/* Those of the same set, for another goroutine. */
+static uint32_t take_set(const struct go_set *set, const struct go_goroutine *goroutine,
+			 uint8_t ret[GO_LABELS_MAX_BYTES])
+{
+	memcpy(ret, set->bytes, set->n);
+	memcpy(ret, &goroutine->number, sizeof(goroutine->number));
+	return set->n;
+}
+
+static uint32_t read_labels(struct go_threads *t, struct go_thread *thread, struct memory *m,
+			    struct memory *now, const struct go_goroutine *goroutine,
+			    uint8_t ret[GO_LABELS_MAX_BYTES])
+{
+	struct go_set *set = &t->sets[hash_u64(goroutine->labels) % N_SETS];
+	bool seen = set->address == goroutine->labels, known;
+	uint32_t cycle = 0, n;
+
+	if (!goroutine->labels)
+		return 0;
+	/* In front of the labels: they are of this cycle, or of a later one. */
+	known = seen && t->cycle && memory_read(m, t->cycle, &cycle, sizeof(cycle));
+	if (known && set->n && set->cycle == cycle)
+		return take_set(set, goroutine, ret);
+	n = read_proven(t, thread, m, now, goroutine, ret);
+	set->address = n ? goroutine->labels : 0;
+	set->cycle = cycle;
+	set->n = known ? n : 0;
+	memcpy(set->bytes, ret, set->n);
 	return n;
 }
 

@@ -5,8 +5,9 @@
 
 struct go_threads;
 
-/* NULL: no memory; free(). */
-struct go_threads *go_threads_new(const struct go_layout *layout);
+/* cycle: the address of the counter of its garbage collector's cycles; 0: not known. NULL: no
+ * memory; free(). */
+struct go_threads *go_threads_new(const struct go_layout *layout, uint64_t cycle);
 
 struct go_sample {
 	uint32_t number;    /* of the thread, in its own pid namespace */

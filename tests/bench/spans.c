@@ -91,15 +91,26 @@ static bool read_no_context(void)
 	return !read_context();
 }
 
-static struct go_threads *threads;
+static struct go_threads *threads, *with_cycle;
+static uint32_t cycle; /* of the garbage collector */
 
-static bool read_labels(void)
+static bool read_labels_of(struct go_threads *t)
 {
 	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0, 0};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[GO_LABELS_MAX_BYTES];
 
-	return go_threads_read(threads, &m, &now, &s, bytes) > 0;
+	return go_threads_read(t, &m, &now, &s, bytes) > 0;
+}
+
+static bool read_labels(void)
+{
+	return read_labels_of(threads);
+}
+
+static bool read_labels_of_cycle(void)
+{
+	return read_labels_of(with_cycle);
 }
 
 static struct go_layout layout;
@@ -217,7 +228,8 @@ static void make_labels(const struct go_layout *l)
 int main(void)
 {
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	if (memory < 0 || !go_layout_find(26, &layout) || !(threads = go_threads_new(&layout)))
+	if (memory < 0 || !go_layout_find(26, &layout) || !(threads = go_threads_new(&layout, 0)) ||
+	    !(with_cycle = go_threads_new(&layout, (uintptr_t)&cycle)))
 		return 1;
 	make_labels(&layout);
 	make_context();
@@ -229,6 +241,7 @@ int main(void)
 			       measure("another one in its page", read_other_near) &&
 			       measure("another one elsewhere", read_other_far) &&
 			       measure("none", read_no_context) &&
+			       measure("two labels, in the same cycle", read_labels_of_cycle) &&
 			       measure("two labels, as at the last sample", read_labels) &&
 			       measure("two other labels", read_other_labels) &&
 			       measure("a goroutine with none", read_none)

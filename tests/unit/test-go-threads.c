@@ -16,6 +16,7 @@ static struct go_layout layout;
 static struct go_threads *threads;
 static uint8_t bytes[GO_LABELS_MAX_BYTES];
 static int n_reads, change_at;
+static uint32_t cycle;
 
 static void put(uint8_t *at, uint64_t value)
 {
@@ -46,10 +47,10 @@ static uint32_t read_labels(const uint8_t *reg)
 	return go_threads_read(threads, &m, &now, &s, bytes);
 }
 
-static void begin(void)
+static void begin(uint64_t cycle_at)
 {
 	CHECK(go_layout_find(26, &layout));
-	threads = go_threads_new(&layout);
+	threads = go_threads_new(&layout, cycle_at);
 	CHECK(threads != NULL);
 	change_at = 0;
 	put(thread + layout.number, NUMBER);
@@ -72,7 +73,7 @@ static void test_few_reads(void)
 {
 	enum { FIND = 2, LABELS = 4, WHOLE = GO_LABELS_HEAD_BYTES + 2 + 7 + 16 };
 
-	begin();
+	begin(0);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
 	CHECK_INT(n_reads, ==, FIND + 1 + LABELS + 1);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
@@ -91,7 +92,7 @@ static void test_few_reads(void)
 /* In the runtime the register has another goroutine, which is asked for once. */
 static void test_runtime(void)
 {
-	begin();
+	begin(0);
 	CHECK_INT(read_labels(system_own), >, 0);
 	CHECK_INT(go_labels_goroutine(bytes), ==, 18);
 	CHECK_INT(read_labels(system_own), >, 0);
@@ -106,10 +107,63 @@ static void test_runtime(void)
 
 static void test_gone_on(void)
 {
-	begin();
+	begin(0);
 	change_at = 8; /* the last read */
 	CHECK_INT(read_labels(mine), ==, 0);
 	CHECK_INT(n_reads, ==, 8);
+	free(threads);
+}
+
+/* In the same cycle of the collector the same set is not read again. */
+static void test_same_cycle(void)
+{
+	enum { LABELS = 4, WHOLE = GO_LABELS_HEAD_BYTES + 2 + 7 + 16 };
+
+	begin((uintptr_t)&cycle);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 2 + 1 + LABELS + 1);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 2 + LABELS);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 2);
+	CHECK_INT(bytes[WHOLE - 1], ==, text[15]);
+	/* It is another goroutine's, too. */
+	put(mine + layout.goroutine, 19);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 2);
+	CHECK_INT(go_labels_goroutine(bytes), ==, 19);
+	/* One that was never seen. */
+	put(mine + layout.labels, (uintptr_t)labels[1]);
+	CHECK_INT(read_labels(mine), ==, WHOLE);
+	CHECK_INT(n_reads, ==, 1 + LABELS + 1);
+	put(mine + layout.labels, 0);
+	CHECK_INT(read_labels(mine), ==, 0);
+	CHECK_INT(n_reads, ==, 1);
+	free(threads);
+}
+
+static void test_next_cycle(void)
+{
+	begin((uintptr_t)&cycle);
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(read_labels(mine), >, 0);
+	CHECK_INT(n_reads, ==, 2);
+	/* The place has another set now. */
+	cycle += 2;
+	text[15] = '9';
+	CHECK_INT(read_labels(mine), >, 0);
+	CHECK_INT(bytes[GO_LABELS_HEAD_BYTES + 2 + 7 + 15], ==, '9');
+	CHECK_INT(n_reads, ==, 7);
+	CHECK_INT(read_labels(mine), >, 0);
+	CHECK_INT(n_reads, ==, 2);
+	/* What its goroutine left while it was read is not kept. */
+	cycle += 2;
+	text[15] = 'a';
+	change_at = 7;
+	CHECK_INT(read_labels(mine), ==, 0);
+	put(mine + layout.labels, (uintptr_t)labels[0]);
+	CHECK_INT(read_labels(mine), >, 0);
+	CHECK_INT(n_reads, ==, 6);
 	free(threads);
 }
 
@@ -118,5 +172,7 @@ int main(void)
 	RUN(test_few_reads);
 	RUN(test_runtime);
 	RUN(test_gone_on);
+	RUN(test_same_cycle);
+	RUN(test_next_cycle);
 	return 0;
 }
