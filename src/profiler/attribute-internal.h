@@ -7,6 +7,7 @@
 #include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
+#include "src/profiler/go-program.h"
 #include "src/profiler/known-frames.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
@@ -37,8 +38,8 @@ struct file_state {
 	bool tried, was_sent;
 	bool allocator_tried;		/* its allocator was looked for */
 	struct alloc_places *allocator; /* NULL: it has none of its own */
-	bool go_known;			/* go_version is set */
-	uint32_t go_version;		/* of a program whose goroutines may have labels; else 0 */
+	bool go_known;			/* go is set */
+	struct go_program go;
 	uint64_t again_window; /* the last one in which it was opened for a new symbolizer */
 };
 
@@ -69,6 +70,7 @@ struct process_state {
 	uint32_t n_interpreter_mappings;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
 	uint32_t go_version, n_go_execs, n_go_mappings;
+	uint64_t go_cycle; /* where it counts the cycles of its garbage collector; 0: not known */
 };
 
 struct attribution {

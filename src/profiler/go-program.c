@@ -3,6 +3,8 @@
  * The linker leaves out functions that a program does not call. So only programs with labels have
  * the function that sets them, and .gopclntab names the functions of each program, stripped or not.
  * The version is in .go.buildinfo (debug/buildinfo), since 1.18 as a text after a head of 32 bytes.
+ *
+ * The collector's cycles are counted in runtime.mheap_.sweepgen: prepareForSweep() loads it twice.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +12,10 @@
 #include "runtimes/go.h"
 #include "src/profiler/go-program.h"
 #include "symbolize/elf-image.h"
+#include "symbolize/go-table.h"
 #include "util/go-module.h"
 
+enum { MAX_CODE = 128, LOAD_BYTES = 6, MAX_LOADS = 8 };
 enum { MAX_TABLE = 64 << 20, MAX_INFO = 1 << 20, INFO_HEAD = 32, INFO_FLAGS = 15, INLINE = 2 };
 
 static uint32_t read_version(const uint8_t *info, size_t n)
@@ -59,16 +63,79 @@ static bool sets_labels(const struct elf_image *im)
 	return found;
 }
 
-uint32_t go_program_labels(int fd)
+/* At i: mov DISTANCE(%rip), REGISTER of 32 bits, not the end of one of 64; from where the next
+ * instruction begins. */
+static bool is_load(const uint8_t *code, size_t i, int32_t *ret_distance)
+{
+	if (code[i] != 0x8b || (code[i + 1] & 0xc7) != 0x05 ||
+	    (i > 0 && (code[i - 1] & 0xf8) == 0x48))
+		return false;
+	memcpy(ret_distance, code + i + 2, sizeof(*ret_distance));
+	return true;
+}
+
+/* The first variable of 4 bytes that the code loads again; 0: there is none. */
+static uint64_t loaded_twice(const uint8_t *code, size_t n, uint64_t address)
+{
+	uint64_t loads[MAX_LOADS];
+	int n_loads = 0;
+
+	for (size_t i = 0; i + LOAD_BYTES <= n && n_loads < MAX_LOADS; i++) {
+		int32_t distance;
+
+		if (!is_load(code, i, &distance))
+			continue;
+		loads[n_loads] = address + i + LOAD_BYTES + (uint64_t)(int64_t)distance;
+		for (int k = 0; k < n_loads; k++) {
+			if (loads[k] == loads[n_loads])
+				return loads[k];
+		}
+		n_loads++;
+	}
+	return 0;
+}
+
+/* Memory that begins as zeros: the file has none of it. */
+static bool is_zeros(const struct elf_image *im, uint64_t address)
+{
+	for (uint32_t i = 0; i < im->n_segments; i++) {
+		const struct elf_segment *s = &im->segments[i];
+
+		if (s->type == PT_LOAD && s->flags & PF_W && address >= s->vaddr &&
+		    address - s->vaddr >= s->filesz && address - s->vaddr < s->memsz)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t find_cycle(const struct elf_image *im)
+{
+	uint8_t bytes[MAX_CODE];
+	uint64_t address, offset, found = 0;
+	struct go_table *t = NULL;
+
+	/* Of x86_64 alone: the others count pcs in longer units. */
+	if (go_table_new(&t, im, MAX_TABLE) == 0 &&
+	    go_table_address(t, "runtime.(*mcache).prepareForSweep", &address) &&
+	    elf_image_offset(im, address, PF_X, &offset) &&
+	    elf_image_read(im, offset, bytes, sizeof(bytes)) == 0)
+		found = loaded_twice(bytes, sizeof(bytes), address);
+	go_table_free(t);
+	return found && is_zeros(im, found) ? found : 0;
+}
+
+struct go_program go_program_find(int fd)
 {
 	struct elf_image im = ELF_IMAGE_INIT;
-	uint32_t version = 0;
+	struct go_program found = {0};
 
 	if (elf_image_open_fd(&im, fd) < 0)
-		return 0;
-	version = version_of(&im);
-	if (version && !sets_labels(&im))
-		version = 0;
+		return found;
+	found.version = version_of(&im);
+	if (found.version && !sets_labels(&im))
+		found.version = 0;
+	if (found.version)
+		found.cycle = find_cycle(&im);
 	elf_image_close(&im);
-	return version;
+	return found;
 }

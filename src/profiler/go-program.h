@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Whether a file is a Go program whose goroutines may have labels. */
+/* Whether a file is a Go program whose goroutines may have labels, and what it takes to read them.
+ */
 #include <stdint.h>
 
-/* The version for go_layout_find(), if the program's code sets labels; 0: any other file. fd stays
- * the caller's. */
-uint32_t go_program_labels(int fd);
+struct go_program {
+	uint32_t version; /* for go_layout_find(); 0: any other file, whose code sets no labels */
+	/* The address, as linked, of the counter of the garbage collector's cycles (4 bytes); 0:
+	 * not known. */
+	uint64_t cycle;
+};
+
+/* fd stays the caller's. */
+struct go_program go_program_find(int fd);

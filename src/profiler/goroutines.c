@@ -28,41 +28,52 @@ static struct host_mapping *find_program(const struct host_process *p)
 	return NULL;
 }
 
-/* Once a file: the walk has opened it by then. */
-static uint32_t version_of(struct attribution *a, struct host_process *p, struct host_mapping *m)
+/* Once a file: the walk has opened it by then. NULL: not known yet. */
+static const struct file_state *look_at_file(struct attribution *a, struct host_process *p,
+					     struct host_mapping *m)
 {
 	struct file_state *file = m->file->user;
 	int fd;
 
 	if (!file || !file->module)
-		return 0;
+		return NULL;
 	if (file->go_known)
-		return file->go_version;
+		return file;
 	fd = host_file_open(a->host, p, m);
 	if (fd < 0 || !attribution_begin_look(a))
-		return 0;
+		return NULL;
 	file->go_known = true;
 	unwinder_tell_reading(a->unwinder, file, true);
-	file->go_version = go_program_labels(fd);
+	file->go = go_program_find(fd);
 	unwinder_tell_reading(a->unwinder, file, false);
 	attribution_end_look(a);
-	return file->go_version;
+	return file;
+}
+
+static uint64_t cycle_of(const struct file_state *file, const struct host_mapping *m)
+{
+	uint64_t bias;
+
+	return file->go.cycle && unwind_module_bias(file->module, m->start, m->file_offset, &bias)
+		       ? file->go.cycle + bias
+		       : 0;
 }
 
 uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
 				struct process_state *s)
 {
+	const struct file_state *file;
 	struct host_mapping *m;
 
 	if (s->n_go_mappings == p->n_mappings && s->n_go_execs == p->n_execs)
 		return s->go_version;
 	m = find_program(p);
-	s->go_version = m ? version_of(a, p, m) : 0;
+	file = m ? look_at_file(a, p, m) : NULL;
+	s->go_version = file ? file->go.version : 0;
+	s->go_cycle = file ? cycle_of(file, m) : 0;
 	s->n_go_execs = p->n_execs;
 	/* One that is not open yet is looked at again. */
-	s->n_go_mappings = m && m->file->user && ((struct file_state *)m->file->user)->go_known
-				   ? p->n_mappings
-				   : 0;
+	s->n_go_mappings = file ? p->n_mappings : 0;
 	return s->go_version;
 }
 
@@ -76,7 +87,7 @@ bool attribution_read_goroutines(struct attribution *a, const struct host_proces
 		s->interpreter = readers_add_interpreter(a->readers, p->pid, 0, m->file->key.major,
 							 m->file->key.minor);
 	if (s->interpreter)
-		interpreter_set_goroutines(s->interpreter, s->go_version);
+		interpreter_set_goroutines(s->interpreter, s->go_version, s->go_cycle);
 	return s->interpreter != NULL;
 }
 

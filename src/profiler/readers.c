@@ -231,9 +231,10 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 	tell(i, MESSAGE_INTERPRETER);
 }
 
-void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version)
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle)
 {
 	i->threads.go_version = go_version;
+	i->threads.go_cycle = go_cycle;
 	tell(i, MESSAGE_INTERPRETER);
 }
 

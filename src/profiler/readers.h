@@ -51,8 +51,9 @@ struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uin
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 /* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
-/* Lets the readers read the labels of its goroutines; for a program without contexts. */
-void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version);
+/* Lets the readers read the labels of its goroutines; for a program without contexts. go_cycle:
+ * where it counts the cycles of its garbage collector; 0: not known. */
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle);
 /* The context or labels of a sample's thread at that moment. Returns their size in bytes; 0: it had
  * none, or they were not read in time. Call it before readers_ask(). */
 uint32_t readers_context(struct readers *r, const struct interpreter *i,

@@ -70,9 +70,11 @@ static void list_markers(int fd)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	int fd = input_fd(data, n);
+	struct go_program program;
 
 	find_variable(fd);
-	input_sink += go_program_labels(fd);
+	program = go_program_find(fd);
+	input_sink += program.version + program.cycle;
 	find_allocator(fd, "/a/program");
 	find_allocator(fd, "/a/libjvm.so");
 	find_places(fd, "f+0x4", false, false);
