@@ -332,6 +332,8 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		if (!r->comm.exec)
 			break;
 		switches_end(o->switches, r->tid, r->time_ns);
+		/* A thread that executes it takes the number of the first one, which has ended. */
+		note_end(o, r->tid, false);
 		note_birth(o, r, true);
 		break;
 	default:

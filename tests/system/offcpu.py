@@ -238,6 +238,21 @@ def without_tracefs(program):
         rig.check(p.returncode == 2 and "mount -t tracefs" in p.stderr, f"not beside its own event, {who}: {p.stderr.strip()[:200]}")
 
 
+EXECS = """
+import os, threading, time
+threading.Thread(target=lambda: os.execlp("sleep", "sleep", "1")).start()
+time.sleep(100)
+"""
+
+
+def of_a_thread_that_executes():
+    """It takes the number of the first thread, which ends: what comes then is no end of that."""
+    p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "--idle", "-o", "e.pb.gz", "--", sys.executable, "-c", EXECS],
+                       cwd=rig.workdir(), capture_output=True, text=True, timeout=60, check=False)
+    us = sum(us for _, us in folded_of("e.pb.gz", of="sleep"))
+    rig.check(p.returncode == 0 and us >= 1000 * MS, f"a program that a second thread executes sleeps for a second: {us / MS:.0f} ms")
+
+
 def without_root(program):
     """Times are exact, and stacks those of threads that were looked at while they stood still."""
     out = rig.path("nobody")
@@ -399,6 +414,7 @@ def main():
     beside_memory(program)
     idle_threads()
     without_tracefs(program)
+    of_a_thread_that_executes()
     without_root(program)
     of_the_host(program, "the host")
     of_the_host(program, "the host without tracefs", *UNMOUNTED)
