@@ -65,13 +65,18 @@ def off_by(told, sure, unsure):
     return max(sure - told, told - sure - unsure, 0)
 
 
-def check_accuracy(what, stacks, truth):
+def not_seen_of(stacks):
+    return sum(us for frames, us in stacks if frames == ["[not seen]"])
+
+
+def check_accuracy(what, stacks, truth, unseen=0):
+    """unseen: us for which it is said that no stack was seen."""
     told, right = told_of(stacks)
     errors = {k: off_by(told[k], *truth[k]) for k in REASONS}
     all_us = sum(sure for sure, _ in truth.values())
     rows = ", ".join(f"{k} {told[k] / MS:.0f} of {sum(truth[k]) / MS:.0f} ms" for k in REASONS)
-    rig.check(sum(errors.values()) <= 0.02 * all_us,
-              f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted: {rows}")
+    rig.check(sum(errors.values()) <= 0.02 * all_us + unseen, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
+              f"and {100 * unseen / all_us:.2f}% not seen: {rows}")
     rig.check(sum(right.values()) >= 0.99 * sum(told.values()), f"{what}: {sum(right.values()) / MS:.1f} of {sum(told.values()) / MS:.1f} ms "
               "have the right reason")
     check_conditions(what, stacks)
@@ -199,7 +204,7 @@ def of_the_host(program, what, *before):
     rig.check(p.wait(60) == 0, "the capture ends")
     stacks = folded_of("h.pb.gz")
     told, right = told_of(stacks)
-    unseen = sum(us for frames, us in stacks if frames == ["[not seen]"])
+    unseen = not_seen_of(stacks)
     # Stacks are those of 200 blocks a second of a CPU, the host's others among them: what was not seen is told as such.
     errors, all_us = {k: off_by(told[k], *truth[k]) for k in REASONS}, sum(sure for sure, _ in truth.values())
     rig.check(before or sum(errors.values()) <= 0.02 * all_us + unseen, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
@@ -228,8 +233,9 @@ def without_tracefs(program):
     p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "-o", "p.pb.gz", "--", program, str(ROUNDS)],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
     rig.check(p.returncode == 0 and "bad records" not in p.stdout, f"without tracefs: {p.returncode}: {p.stderr[-300:]}")
+    # Only the stack of a block itself says where it was: those that a full ring lost are told as not seen.
     stacks = folded_of("p.pb.gz")
-    check_accuracy("without tracefs", stacks, truth_of(p.stdout))
+    check_accuracy("without tracefs", stacks, truth_of(p.stdout), not_seen_of(stacks))
     check_blocks(folded_of("p.pb.gz", "contentions"))
     check_accounting(p.stdout)
     for who in ("-p", str(os.getpid())), ("-a",):
