@@ -48,7 +48,8 @@ struct top_run {
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	struct record_options events; /* of -e and the options for types, and nothing else */
-	const char *type;	      /* NULL: the first */
+	const char *type;	      /* of --type; NULL: what was asked for first */
+	const char *asked;	      /* how its title begins */
 	uint64_t rate_hz, interval_ns;
 	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
@@ -170,6 +171,13 @@ static int parse_sort(struct top_run *t, const char *value)
 	return options_complain(&top_command, "--sort", value, "self or total");
 }
 
+/* CPU time stands before what an option adds, but the first table is of what was asked for. */
+static void ask_for(struct top_run *t, const char *type)
+{
+	if (!*t->asked && !t->events.events_given)
+		t->asked = type;
+}
+
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct top_run *t = ctx;
@@ -182,14 +190,18 @@ static int on_option(void *ctx, int id, const char *value)
 		t->events.events_given = true;
 		return record_events_parse(&t->events, value);
 	case OPT_MEMORY:
+		ask_for(t, "memory_growth");
 		return record_add_memory_growth(&t->events);
 	case OPT_OFF_CPU:
+		ask_for(t, "off_cpu");
 		t->events.off_cpu = true;
 		return 0;
 	case OPT_LOCKS:
+		ask_for(t, "off_cpu");
 		t->events.off_cpu = t->events.locks = true;
 		return 0;
 	case OPT_WALL:
+		ask_for(t, "wall");
 		t->events.off_cpu = t->events.wall = true;
 		return 0;
 	case OPT_IDLE:
@@ -257,21 +269,28 @@ static int name_type(struct top_run *t, const struct broker_event *e)
 }
 
 /* By the beginning of what stands in the title. */
-static int choose_type(struct top_run *t)
+static bool find_type(struct top_run *t, const char *name)
 {
-	if (!t->type)
-		return 0;
 	for (uint32_t i = 0; i < t->screen.n_events; i++) {
-		if (strncmp(t->screen.events[i], t->type, strlen(t->type)) == 0) {
+		if (strncmp(t->screen.events[i], name, strlen(name)) == 0) {
 			t->screen.event = i;
-			t->screen.one_event = true;
-			return 0;
+			return true;
 		}
 	}
-	return options_complain(&top_command, "--type", t->type,
-				"there is no table of it: one of -e, cpu, off_cpu (--off-cpu), "
-				"lock_wakeups (--locks), wall (--wall) or memory_growth "
-				"(--memory)");
+	return false;
+}
+
+static int choose_type(struct top_run *t)
+{
+	t->screen.one_event = t->type != NULL;
+	if (!t->type)
+		(void)find_type(t, t->asked);
+	else if (!find_type(t, t->type))
+		return options_complain(&top_command, "--type", t->type,
+					"there is no table of it: one of -e, cpu, off_cpu "
+					"(--off-cpu), lock_wakeups (--locks), wall (--wall) or "
+					"memory_growth (--memory)");
+	return 0;
 }
 
 static int check_events(struct top_run *t)
@@ -451,6 +470,7 @@ int top_main(int argc, char **argv)
 				   .stderr_fd = -EBADF,
 				   .rate_hz = DEFAULT_HZ,
 				   .interval_ns = DEFAULT_INTERVAL,
+				   .asked = "",
 				   .events = {.command = &top_command},
 				   .screen = {.window_ns = DEFAULT_WINDOW}};
 	int r;

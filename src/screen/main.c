@@ -35,7 +35,7 @@ struct screen {
 		uint64_t cpu_ns, at_ns;
 	} load;
 	int symbolizer_sock;
-	uint32_t n_tables;
+	uint32_t n_refreshes;
 	bool printed; /* a batch: some table */
 };
 
@@ -140,16 +140,31 @@ static int open_terminal(struct screen *s)
 
 /* ---- What comes in ---- */
 
+static uint32_t n_events(const struct screen *s)
+{
+	return s->setup.n_events ? s->setup.n_events : 1;
+}
+
+/* With the last table of a window: all of them, from the first that is to be shown on. */
+static void print_tables(struct screen *s, uint32_t event)
+{
+	uint32_t n = n_events(s);
+
+	for (uint32_t i = 0; i < n && event == n - 1; i++) {
+		show_event(s, (s->setup.event + i) % n);
+		print_batch(s, s->sum);
+		if (s->setup.one_event)
+			return;
+	}
+}
+
 static void show(struct screen *s, uint32_t event, const struct top_table *t)
 {
 	if (s->ui.paused)
 		return;
 	(void)top_model_slide(&s->models[event], t->end_ns, s->setup.window_ns);
-	if (s->setup.batch && s->setup.one_event && event != s->setup.event)
-		return;
 	if (s->setup.batch) {
-		show_event(s, event);
-		print_batch(s, s->sum);
+		print_tables(s, event);
 		return;
 	}
 	if (event != s->ui.event)
@@ -158,18 +173,13 @@ static void show(struct screen *s, uint32_t event, const struct top_table *t)
 	terminal_draw(&s->ui, &s->facts);
 }
 
-static uint32_t n_events(const struct screen *s)
-{
-	return s->setup.n_events ? s->setup.n_events : 1;
-}
-
 static void take_table(struct screen *s, uint64_t event, int fd)
 {
-	uint32_t n_wanted = s->setup.iterations * n_events(s);
+	uint32_t n_wanted = s->setup.iterations;
 	struct top_table *t;
 	int r;
 
-	if (event >= n_events(s) || (n_wanted && s->n_tables >= n_wanted))
+	if (event >= n_events(s) || (n_wanted && s->n_refreshes >= n_wanted))
 		return;
 	t = top_model_begin(&s->models[event], 0, 0);
 	r = top_table_read(t, fd);
@@ -178,9 +188,8 @@ static void take_table(struct screen *s, uint64_t event, int fd)
 		top_table_clear(t);
 		return;
 	}
-	s->n_tables++;
 	show(s, (uint32_t)event, t);
-	if (s->n_tables == n_wanted)
+	if (event + 1 == n_events(s) && ++s->n_refreshes == n_wanted)
 		say_done(0);
 }
 
