@@ -23,6 +23,7 @@ librender_a_SOURCES = \
 	src/render/perf-script.c \
 	src/render/places.c src/render/places.h \
 	src/render/pprof.c \
+	src/render/pprof-types.c src/render/pprof-types.h \
 	src/render/render.h \
 	src/render/report.c src/render/report-internal.h \
 	src/render/report-keys.c \

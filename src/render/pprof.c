@@ -7,8 +7,9 @@
  * If there are several types of samples, each has a column of values. A Sample message is of one
  * type, and has zeros in the columns of the others. Only the first type has a column for the number
  * of samples, if it is known: readers distinguish columns by name, and each type would have one
- * called "samples". Off-CPU time has a column "contentions" before its own, as the profiles of Go's
- * runtime have before their delays: the number of blocks.
+ * called "samples". It is the first column, or, of allocations, the last: see pprof-types.h.
+ * Off-CPU time has a column "contentions" before its own, as the profiles of Go's runtime have
+ * before their delays: the number of blocks.
  *
  * The Profile's own fields come first; strings are numbered as they are first used, and written
  * then, so entry 0 (the empty string) is the first thing in the file.
@@ -24,6 +25,7 @@
 #include "src/profile/labels.h"
 #include "src/render/aggregate.h"
 #include "src/render/frame.h"
+#include "src/render/pprof-types.h"
 #include "src/render/render.h"
 #include "util/clock.h"
 #include "util/strtab.h"
@@ -45,6 +47,7 @@ enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING 
 struct pprof {
 	const struct profile *p; /* a view of the current type */
 	const struct render_info *info;
+	struct pprof_types types;
 	FILE *out;
 	z_stream z;
 	struct wire_buffer pending; /* encoded, not yet compressed */
@@ -54,9 +57,11 @@ struct pprof {
 	uint32_t *mapping_ids, *function_ids, *location_ids;
 	uint32_t n_mappings, n_functions, n_locations;
 	bool *module_has_names, *module_lacks_names;
-	ARRAY(uint64_t) stack;		/* scratch */
-	bool with_samples, with_blocks; /* the column before that of the current type */
-	uint32_t n_columns, column;	/* columns of values; that of the current type */
+	ARRAY(uint64_t) stack; /* scratch */
+	bool with_samples;     /* the current type has the column of samples */
+	bool with_blocks;      /* and one before its own */
+	/* Columns of values; that of the current type, and of the number of samples. */
+	uint32_t n_columns, column, samples_column;
 	int error;
 };
 
@@ -346,7 +351,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	 */
 	values[pp->column] = profile_product(row->value, profile_period(pp->p));
 	if (pp->with_samples)
-		values[0] = pp->p->types[0].weighted ? row->n : row->value;
+		values[pp->samples_column] = pp->p->types[0].weighted ? row->n : row->value;
 	if (pp->with_blocks)
 		values[pp->column - 1] = row->n;
 	pb.location_id = pp->stack.items;
@@ -407,7 +412,7 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 	for (uint32_t i = 0; i < pp->p->n_types; i++) {
 		struct profile view;
 
-		profile_view(pp->p, i, &view);
+		profile_view(pp->p, pp->types.order[i], &view);
 		if (profile_has_period(&view))
 			comments[n++] = put_event(pp, &view);
 		n += put_counters(pp, &view, comments + n);
@@ -415,12 +420,44 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 	return n;
 }
 
-static void put_type(struct pprof *pp, PB(ValueType) * type, const char *name, const char *unit)
+/* The place of one more column. */
+static PB(ValueType) *
+	put_column(struct pprof *pp, PB(ValueType) * types, const char *name, const char *unit)
 {
+	PB(ValueType) *type = &types[pp->n_columns++];
+
 	perftools__profiles__value_type__init(type);
 	type->type = put_string(pp, name);
 	type->unit = put_string(pp, unit);
-	pp->n_columns++;
+	return type;
+}
+
+static void put_samples_column(struct pprof *pp, PB(ValueType) * types, PB(Profile) * pb)
+{
+	pp->samples_column = pp->n_columns;
+	(void)put_column(pp, types, "samples", "count");
+	if (!profile_has_period(pp->p))
+		pb->default_sample_type = types[pp->samples_column].type;
+}
+
+/* The columns of a type, if it is known what its values are. */
+static void put_type(struct pprof *pp, uint32_t type, PB(ValueType) * types, PB(Profile) * pb)
+{
+	PB(ValueType) * column;
+	struct profile view;
+
+	profile_view(pp->p, type, &view);
+	if (knows_blocks(&view))
+		(void)put_column(pp, types, "contentions", "count");
+	if (type == 0 && !profile_has_period(&view))
+		return;
+	column = put_column(pp, types, profile_type_name(pp->p, type), profile_period_unit(&view));
+	if (type == pp->types.shown)
+		pb->default_sample_type = column->type;
+	if (type > 0)
+		return;
+	pb->period_type = column;
+	pb->period = (int64_t)profile_period(&view);
 }
 
 static void put_head(struct pprof *pp)
@@ -431,26 +468,12 @@ static void put_head(struct pprof *pp)
 
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
 	/* The number of samples and their period, if these are known. */
-	if (pp->with_samples)
-		put_type(pp, &types[pp->n_columns], "samples", "count");
-	if (knows_blocks(pp->p))
-		put_type(pp, &types[pp->n_columns], "contentions", "count");
-	if (profile_has_period(pp->p)) {
-		pb.period_type = &types[pp->n_columns];
-		put_type(pp, pb.period_type, profile_period_type(pp->p),
-			 profile_period_unit(pp->p));
-		pb.period = (int64_t)profile_period(pp->p);
-	}
-	pb.default_sample_type = types[pp->n_columns - 1].type;
-	for (uint32_t i = 1; i < pp->p->n_types; i++) {
-		struct profile view;
-
-		profile_view(pp->p, i, &view);
-		if (knows_blocks(&view))
-			put_type(pp, &types[pp->n_columns], "contentions", "count");
-		put_type(pp, &types[pp->n_columns], profile_type_name(pp->p, i),
-			 profile_period_unit(&view));
-	}
+	if (pp->with_samples && !pp->types.of_heap)
+		put_samples_column(pp, types, &pb);
+	for (uint32_t i = 0; i < pp->p->n_types; i++)
+		put_type(pp, pp->types.order[i], types, &pb);
+	if (pp->with_samples && pp->types.of_heap)
+		put_samples_column(pp, types, &pb);
 	for (uint32_t i = 0; i < pp->n_columns; i++)
 		pointers[i] = &types[i];
 	pb.sample_type = pointers;
@@ -467,6 +490,7 @@ static int pprof_init(struct pprof *pp)
 	const struct profile *p = pp->p;
 
 	pp->with_samples = knows_samples(p) && !knows_blocks(p);
+	pprof_types_of(p, &pp->types);
 	strtab_init(&pp->strings, MAX_STRING_BYTES);
 	pp->stack.max = UINT32_MAX;
 	pp->mapping_ids = calloc((size_t)p->modules.n + 1, sizeof(*pp->mapping_ids));
@@ -519,6 +543,22 @@ static void put_samples(struct pprof *pp)
 	aggregate_deinit(&a);
 }
 
+static void put_samples_of(struct pprof *pp, const struct profile *p, uint32_t type)
+{
+	bool with_samples = pp->with_samples;
+	struct profile view;
+
+	profile_view(p, type, &view);
+	pp->p = &view;
+	pp->with_blocks = knows_blocks(&view);
+	pp->with_samples = with_samples && type == 0;
+	pp->column += pp->with_blocks;
+	put_samples(pp);
+	pp->with_samples = with_samples;
+	pp->column++;
+	pp->p = p;
+}
+
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct pprof pp = {.p = p, .info = info, .out = out};
@@ -526,19 +566,9 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 
 	if (r == 0) {
 		put_head(&pp);
-		pp.column = pp.with_samples && profile_has_period(p);
-		for (uint32_t i = 0; i < p->n_types && !pp.error; i++) {
-			struct profile view;
-
-			profile_view(p, i, &view);
-			pp.p = &view;
-			pp.with_blocks = knows_blocks(&view);
-			pp.column += pp.with_blocks;
-			put_samples(&pp);
-			pp.with_samples = false;
-			pp.column++;
-		}
-		pp.p = p;
+		pp.column = pp.with_samples && !pp.types.of_heap && profile_has_period(p);
+		for (uint32_t i = 0; i < p->n_types && !pp.error; i++)
+			put_samples_of(&pp, p, pp.types.order[i]);
 		compress_pending(&pp, Z_FINISH);
 		r = pp.error;
 	}

@@ -247,6 +247,93 @@ static void test_types(void)
 	profile_deinit(&p);
 }
 
+/* Blocks of 4096 bytes, 4 of each sample, of which a quarter is in use. */
+static void make_heap(struct profile *p)
+{
+	static const char *const names[] = {"alloc_space", "inuse_space", "alloc_objects",
+					    "inuse_objects"};
+	static const int64_t values[] = {4 * 4096, 4096, 4, 1};
+
+	synthetic_small(p);
+	for (uint32_t i = 0; i < 4; i++) {
+		const struct profile_type t = {
+			.period_events = 1,
+			.event = strtab_put(&p->strings, names[i]),
+			.unit = strtab_put(&p->strings, i < 2 ? "bytes" : ""),
+			.weighted = true};
+
+		if (i == 0)
+			profile_set_type(p, 0, &t);
+		else
+			CHECK_INT(profile_add_type(p, &t), ==, i);
+		for (uint32_t k = 0; k < p->types[0].samples.n; k++) {
+			struct profile_sample s = p->types[0].samples.items[k];
+
+			s.value = values[i];
+			s.n = 1;
+			if (i == 0)
+				p->types[0].samples.items[k] = s;
+			else
+				CHECK(profile_add_sample_of(p, i, &s));
+		}
+	}
+}
+
+static void check_order(const struct profile *p, const char *const *names, size_t n,
+			const char *shown)
+{
+	Perftools__Profiles__Profile *pb = decode(p);
+
+	CHECK_INT(pb->n_sample_type, ==, n);
+	for (size_t i = 0; i < n; i++)
+		CHECK_STR(pb->string_table[pb->sample_type[i]->type], names[i]);
+	CHECK_STR(pb->string_table[pb->default_sample_type], shown);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+}
+
+/* Allocations stand as in Go's own heap profiles, and what is in use is shown first. */
+static void test_heap(void)
+{
+	static const char *const names[] = {"alloc_objects", "alloc_space", "inuse_objects",
+					    "inuse_space", "samples"};
+	static const int64_t want[] = {48, 12 * 4 * 4096, 12, 12 * 4096, 12};
+	static const char *const beside[] = {
+		"samples",     "cpu",		"page-faults", "alloc_objects",
+		"alloc_space", "inuse_objects", "inuse_space", "context-switches"};
+	Perftools__Profiles__Profile *pb;
+	struct profile p, other;
+	int64_t have[5] = {0};
+
+	make_heap(&p);
+	check_order(&p, names, 5, "inuse_space");
+	pb = decode(&p);
+	CHECK_STR(pb->string_table[pb->period_type->type], "alloc_space");
+	for (size_t i = 0; i < pb->n_sample; i++) {
+		for (size_t k = 0; k < 5; k++)
+			have[k] += pb->sample[i]->value[k];
+	}
+	for (size_t k = 0; k < 5; k++)
+		CHECK_INT(have[k], ==, want[k]);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+
+	/* Beside CPU time, which stays the first: */
+	synthetic_small(&other);
+	synthetic_add_types(&other, 16, 10);
+	other.n_types = 2;
+	for (uint32_t i = 0; i < 5; i++) {
+		struct profile_type t = {.period_events = 1, .weighted = true};
+
+		t.event = strtab_put(&other.strings,
+				     i < 2    ? profile_text(&p, p.types[i].event)
+				     : i == 2 ? "context-switches"
+					      : profile_text(&p, p.types[i - 1].event));
+		(void)profile_add_type(&other, &t);
+	}
+	check_order(&other, beside, other.n_types + 1, "cpu");
+	profile_deinit(&other);
+	profile_deinit(&p);
+}
+
 static void test_sums(void)
 {
 	Perftools__Profiles__Profile *pb;
@@ -322,6 +409,12 @@ static void test_go_tool(void)
 	go_tool(&p, "-top -sample_index=context-switches", "of 1000 total");
 	go_tool(&p, "-comments", "page-faults at 49 Hz");
 	profile_deinit(&p);
+	make_heap(&p);
+	go_tool(&p, "-top", "Type: inuse_space");
+	go_tool(&p, "-top -sample_index=0", "Type: alloc_objects");
+	go_tool(&p, "-top -sample_index=3", "Type: inuse_space");
+	go_tool(&p, "-top -mean -sample_index=alloc_space", "4kB");
+	profile_deinit(&p);
 	synthetic_hostile(&p);
 	go_tool(&p, "-raw", "Samples:");
 	profile_deinit(&p);
@@ -333,6 +426,7 @@ int main(void)
 	RUN(test_events);
 	RUN(test_no_period);
 	RUN(test_types);
+	RUN(test_heap);
 	RUN(test_sums);
 	RUN(test_broken_stream);
 	RUN(test_go_tool);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/render/pprof-types.h"
+
+#include <string.h>
+
+#include "util/cleanup.h"
+
+/* PROFILE_NONE: there is none. */
+static uint32_t find_type(const struct profile *p, const char *name)
+{
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		if (strcmp(profile_text(p, p->types[i].event), name) == 0)
+			return i;
+	}
+	return PROFILE_NONE;
+}
+
+void pprof_types_of(const struct profile *p, struct pprof_types *ret)
+{
+	const uint32_t heap[] = {find_type(p, "alloc_objects"), find_type(p, "alloc_space"),
+				 find_type(p, "inuse_objects"), find_type(p, "inuse_space")};
+	bool has_heap = true;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(heap); i++)
+		has_heap &= heap[i] != PROFILE_NONE;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		bool is_heap = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(heap); k++)
+			is_heap |= has_heap && heap[k] == i;
+		if (!is_heap)
+			ret->order[n++] = i;
+		/* All of them, where the first one of the profile stands. */
+		for (size_t k = 0; has_heap && i == heap[1] && k < ARRAY_SIZE(heap); k++)
+			ret->order[n++] = heap[k];
+	}
+	ret->of_heap = has_heap && heap[1] == 0;
+	ret->shown = ret->of_heap ? heap[3] : 0;
+}
