@@ -297,6 +297,8 @@ struct profile_type {
 #define PROFILE_WAKEUPS "lock_wakeups"
 /* That of wall time: its samples are nanoseconds of threads, whatever they did. */
 #define PROFILE_WALL "wall"
+/* That of memory growth: its samples are bytes that were touched for the first time. */
+#define PROFILE_GROWTH "memory_growth"
 
 /*
  * The tables, and the samples of each type; there is at least one type. A reader of a single type
@@ -482,9 +484,10 @@ static inline const char *profile_text(const struct profile *p, strid id)
 	return strtab_get(&p->strings, id);
 }
 
-/* Is the type PROFILE_OFF_CPU, PROFILE_WALL or PROFILE_WAKEUPS? */
+/* Is the type PROFILE_OFF_CPU, PROFILE_WALL, PROFILE_GROWTH or PROFILE_WAKEUPS? */
 bool profile_is_off_cpu(const struct profile *p, uint32_t type);
 bool profile_is_wall(const struct profile *p, uint32_t type);
+bool profile_is_growth(const struct profile *p, uint32_t type);
 bool profile_is_wakeups(const struct profile *p, uint32_t type);
 /* Is the frame not code, but a marker, or data that a thread waits for? */
 bool profile_is_marked(const struct profile *p, uint32_t frame);

@@ -208,6 +208,11 @@ bool profile_is_wall(const struct profile *p, uint32_t type)
 	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
 }
 
+bool profile_is_growth(const struct profile *p, uint32_t type)
+{
+	return strcmp(profile_text(p, p->types[type].event), PROFILE_GROWTH) == 0;
+}
+
 bool profile_is_wakeups(const struct profile *p, uint32_t type)
 {
 	return strcmp(profile_text(p, p->types[type].event), PROFILE_WAKEUPS) == 0;

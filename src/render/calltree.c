@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "src/render/calltree.h"
-#include "src/render/waits.h"
+#include "src/render/first-frame.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/text.h"
@@ -229,7 +229,7 @@ static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t
 	const struct profile *p = b->p;
 	uint32_t n_frames, node = 0, place, symbol;
 	const uint32_t *frames = profile_stack_frames(p, row->stack, &n_frames);
-	uint32_t n_left_out = b->flags & CALLTREE_CALLERS ? waits_first_frame(p, row->stack) : 0;
+	uint32_t n_left_out = b->flags & CALLTREE_CALLERS ? first_frame(p, row->stack) : 0;
 	bool full = false;
 	int r;
 

@@ -22,8 +22,7 @@
 #define CALLTREE_SAMPLES 0x8u
 /* Functions of equal name (and module, with CALLTREE_MODULES) are one, whatever their kinds. */
 #define CALLTREE_ANY_KIND 0x10u
-/* Off-CPU time: a stack ends where it leaves the program, or, without frames of the program, before
- * the scheduler. Every block ends in the scheduler, so that says nothing. */
+/* A stack ends where it begins to say something: see first-frame.h. */
 #define CALLTREE_CALLERS 0x20u
 
 #define CALLTREE_MAX_NODES (1u << 22) /* 40 bytes each */

@@ -6,6 +6,7 @@ librender_a_SOURCES = \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/diff.c \
 	src/render/firefox.c \
+	src/render/first-frame.c src/render/first-frame.h \
 	src/render/folded.c \
 	src/render/format.c src/render/format.h \
 	src/render/frame.c src/render/frame.h \

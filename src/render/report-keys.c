@@ -13,7 +13,7 @@
 #include "src/profile/labels.h"
 #include "src/render/frame.h"
 #include "src/render/report-internal.h"
-#include "src/render/waits.h"
+#include "src/render/first-frame.h"
 #include "util/text.h"
 
 #define MAX_CHAIN	 256
@@ -214,10 +214,9 @@ int report_each_place(struct report *r, uint32_t stack,
 {
 	uint32_t n, at = 0;
 	const uint32_t *frames = profile_stack_frames(r->p, stack, &n);
-	bool waits = profile_is_off_cpu(r->p, 0) || profile_is_wall(r->p, 0);
 	int e = 0;
 
-	for (uint32_t i = waits ? waits_first_frame(r->p, stack) : 0; i < n && e == 0; i++) {
+	for (uint32_t i = first_frame(r->p, stack); i < n && e == 0; i++) {
 		uint32_t n_places;
 		const uint32_t *places = places_of(r, frames[i], &n_places);
 

@@ -27,6 +27,7 @@
 #define N_OWNERS    8
 #define MIN_WIDTH   60
 #define MAX_WIDTH   400
+#define TREE_FLAGS  (CALLTREE_MODULES | CALLTREE_CALLERS)
 
 /* An event and its period. */
 static void put_event(const struct summary_page *pg, const struct profile *p)
@@ -536,11 +537,6 @@ static int put_where(const struct summary_page *pg)
 	return put_owners(pg, groups, n);
 }
 
-static unsigned int tree_flags(const struct profile *p)
-{
-	return CALLTREE_MODULES | (profile_is_off_cpu(p, 0) ? CALLTREE_CALLERS : 0);
-}
-
 /* A short table for each event after the first. */
 static int put_others(const struct summary_page *pg)
 {
@@ -559,7 +555,7 @@ static int put_others(const struct summary_page *pg)
 		if (view.types[0].samples.n == 0 || profile_is_wall(&view, 0) ||
 		    profile_is_wakeups(&view, 0))
 			continue;
-		r = calltree_build(&t, &view, tree_flags(&view));
+		r = calltree_build(&t, &view, TREE_FLAGS);
 		if (r == 0) {
 			other.t = &t;
 			other.total = t.nodes.items[0].total;
@@ -582,7 +578,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		pg.counters[c] = profile_counter(p, (enum profile_counter)c);
 	pg.width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : (int)width;
-	r = calltree_build(&t, p, tree_flags(p));
+	r = calltree_build(&t, p, TREE_FLAGS);
 	if (r == 0) {
 		pg.t = &t;
 		pg.total = t.nodes.items[0].total;

@@ -11,7 +11,7 @@
 
 #include "src/render/aggregate.h"
 #include "src/render/frame.h"
-#include "src/render/waits.h"
+#include "src/render/first-frame.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -151,7 +151,6 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 {
 	const struct profile *p = l->p;
 	uint64_t weight = weight_of(l, a);
-	bool waits = profile_is_off_cpu(p, 0) || profile_is_wall(p, 0);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, a->stack, &n);
 	bool self = true;
@@ -159,7 +158,7 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 	use_process(l, p->threads.items[a->thread].process);
 	array_clear(&l->path);
 	l->t->counts.whole += weight;
-	for (uint32_t i = waits ? waits_first_frame(p, a->stack) : 0; i < n; i++) {
+	for (uint32_t i = first_frame(p, a->stack); i < n; i++) {
 		const struct profile_frame *f = &p->frames.items[frames[i]];
 
 		/* What the outermost marker says is in the counts. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of locks, reasons and threads against a model of the same samples. */
+#include "src/render/first-frame.h"
 #include "tests/unit/test.h"
 #include "tests/unit/waits-model.h"
+#include "util/cleanup.h"
 #include "util/hash.h"
 
 static void test_by_chance(void)
@@ -44,8 +46,67 @@ static void test_longest(void)
 	free(m);
 }
 
+/* ---- Where stacks begin to say something ---- */
+
+static uint32_t add_named(struct profile *p, uint32_t module, const char *name)
+{
+	const struct profile_function f = {.name = strtab_put(&p->strings, name)};
+	const struct profile_line line = {.function = profile_add_function(p, &f)};
+	uint32_t frame = profile_add_frame(p, module, 0x1000 + p->frames.n);
+
+	CHECK(profile_name_frame(p, frame, &line, 1));
+	return frame;
+}
+
+/* How many frames are left out of the stack, whose names are leaf first, below a marker. */
+static uint32_t left_out(const char *event, const char *const *names)
+{
+	const struct profile_module modules[] = {{.uid = 100, .process = PROFILE_NONE},
+						 {.uid = PROFILE_UID_MARKER,
+						  .kind = PROFILE_MODULE_MARKER,
+						  .process = PROFILE_NONE}};
+	uint32_t frames[16], rows[2], n = 0, first;
+	struct profile_type t = {.weighted = true, .period_events = 1};
+	struct profile p;
+
+	profile_init(&p, 1 << 20);
+	t.event = strtab_put(&p.strings, event);
+	t.unit = strtab_put(&p.strings, "bytes");
+	profile_set_type(&p, 0, &t);
+	for (int i = 0; i < 2; i++)
+		rows[i] = profile_add_module(&p, &modules[i]);
+	for (; names[n]; n++)
+		frames[n] = add_named(&p, rows[0], names[n]);
+	frames[n++] = profile_add_frame(&p, rows[1], PROFILE_MARKER_TRUNCATED);
+	first = first_frame(&p, profile_add_stack(&p, frames, n, 0));
+	profile_deinit(&p);
+	return first;
+}
+
+static void test_growth(void)
+{
+	static const char *const stacks[][6] = {
+		{"_int_malloc", "malloc", "work", "main"},
+		{"sysmalloc", "_int_malloc", "__libc_malloc", "operator new(unsigned long)",
+		 "work"},
+		{"__memset_avx2", "__GI___libc_calloc", "work"},
+		{"mi_page_init", "realloc", "work", "malloc", "main"},
+		{"_int_malloc", "malloc_consolidate", "work"},
+		{"memset", "work", "main"},
+		{"_int_malloc", "malloc"},
+	};
+	static const uint32_t want[] = {2, 4, 2, 2, 0, 0, 0};
+
+	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+		fprintf(stderr, "%s\n", stacks[i][0]);
+		CHECK_INT(left_out("memory_growth", stacks[i]), ==, want[i]);
+		CHECK_INT(left_out("alloc_space", stacks[i]), ==, 0);
+	}
+}
+
 int main(void)
 {
+	RUN(test_growth);
 	RUN(test_by_chance);
 	RUN(test_longest);
 	return 0;
