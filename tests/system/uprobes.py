@@ -57,6 +57,8 @@ def check_command(program):
                   for entry in f.read().split("\n\n") if len(entry.splitlines()) > 1 and not entry.startswith("#")}
     rig.check(leaves == {"work"}, f"each stack begins at the probe: {leaves}")
     rig.check(not left(), "the kernel keeps no probe")
+    out, _ = capture("-e", f"uprobe:{program}:work", "--", "true")
+    rig.check("No samples: this event did not happen" in out, "a command that ran, but not by there")
     # The kernel swaps the events of threads of one origin.
     out, _ = capture("-e", f"uprobe:{program}:work", "--", "sh", "-c", '"$0"; true', program)
     rig.check(counted(out) == work, f"each call in a process that a command starts: {counted(out)}")
