@@ -46,6 +46,7 @@ struct runtimes {
 	struct time_share share;
 	bool walking, refused; /* this walk reads; its share is spent */
 	/* Of the walk. */
+	bool called_own; /* as in struct runtime_regs, after the last step */
 	struct {
 		struct stepped_frame frame;
 		uint32_t index;
@@ -265,7 +266,7 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 		.pc = regs->r[UNWIND_REG_PC],
 		.sp = regs->r[UNWIND_REG_SP],
 		.innermost = frame->innermost,
-		.called_own = !frame->by_cfi,
+		.called_own = !frame->by_cfi && r->called_own,
 		.file_start = frame->file_start,
 		.file_end = frame->file_end,
 	};
@@ -297,6 +298,7 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 		p->n_vain = 0;
 	switch (step) {
 	case RUNTIME_STEP:
+		r->called_own = now.called_own;
 		regs->r[UNWIND_REG_PC] = now.pc;
 		regs->r[UNWIND_REG_SP] = now.sp;
 		regs->r[UNWIND_REG_FP] = now.fp;

@@ -28,6 +28,7 @@ CHAINS = [
     ["Calls.outer", "Calls.middle", "Calls.inner", "Calls.spin"],
     ["Calls.reflected", "Calls.spin"],
     ["Calls$Square.area", "Calls.spin"], ["Calls$Circle.area", "Calls.spin"], ["Calls$Line.area", "Calls.spin"],
+    ["Calls.copied"],
 ]
 
 
@@ -76,6 +77,11 @@ def check_stacks(what, stacks, inlined):
             # Through native code and back.
             between = s.user[s.user.index("Calls.turn"):s.user.index("Calls.reflected")]
             reflected += s.n * any("JavaCalls::call" in f for f in between)
+    # Compiled code calls them as it calls native code, and they may call native code in turn.
+    stubs = [s for s in stacks if any(f.startswith("StubRoutines") for f in s.user)]
+    n_stubs, called = sum(s.n for s in stubs), sum(s.n for s in stubs if "Calls.main" in s.user)
+    rig.check(n_stubs - called <= 1 + n_stubs // 20, f"{what}: {called} of {n_stubs} samples in stubs that copy arrays have their callers"
+              + "".join(f"\n{s.user}" for s in stubs[:5] if "Calls.main" not in s.user))
     lacking = [s for s in stacks if not s.complete()]
     rig.check(n > 50, f"{what}: {n} samples in Java code" +
               ("" if n > 50 else "\n" + "\n".join(str(s.user) for s in stacks[:20])))

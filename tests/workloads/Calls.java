@@ -3,13 +3,15 @@
  * Java threads in known chains of calls, in turns: a recursion of known depth; small methods that a
  * compiler puts into each other; a method that native code calls (reflection, with
  * -Dsun.reflect.inflationThreshold=2147483647, since 18 -Djdk.reflect.useNativeAccessorOnly=true);
- * and one behind an interface with three classes.
+ * one behind an interface with three classes; and one that copies arrays, for which compiled code
+ * calls a stub.
  */
 import java.lang.reflect.Method;
 
 public class Calls {
 	static final int DEPTH = 20;
 	static volatile long sink;
+	static final Object[] from = new Object[1 << 14], to = new Object[from.length];
 
 	interface Shape {
 		long area(int n);
@@ -60,11 +62,17 @@ public class Calls {
 		return spin(n);
 	}
 
+	static long copied() {
+		System.arraycopy(from, 0, to, 0, from.length);
+		return to.length;
+	}
+
 	static void turn(int i, Method reflected, Shape[] shapes) throws Exception {
 		sink = deep(DEPTH, 2000);
 		sink = outer(2000);
 		sink = (long) reflected.invoke(null, 2000);
 		sink = shapes[i % 3].area(2000);
+		sink = copied();
 	}
 
 	public static void main(String[] args) throws Exception {
