@@ -117,7 +117,7 @@ static bool push_place(struct v8 *v, struct v8_known_code *k, uint64_t shared, i
 
 	if (!p)
 		return false;
-	*p = (struct v8_place){shared, position};
+	*p = (struct v8_place){shared, v8_function_identity(v, shared), position};
 	k->n++;
 	return true;
 }
@@ -247,6 +247,19 @@ static bool is_there(struct v8 *v, struct v8_known_code *k)
 	return true;
 }
 
+/* The collector may have moved its functions, and put others there. It tells the code's table, of
+ * which only the outcome is remembered. */
+static bool has_its_functions(struct v8 *v, const struct v8_known_code *k)
+{
+	for (uint32_t i = 0; i < k->n; i++) {
+		struct v8_place p = v->memo->places.items[k->first + i];
+
+		if (v8_function_identity(v, p.shared) != p.identity)
+			return false;
+	}
+	return true;
+}
+
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)
 {
 	struct v8_known_code *k = slot_of(v, pc, innermost);
@@ -254,7 +267,7 @@ const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermo
 	if (is_known(v, k, pc, innermost)) {
 		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
 			return NULL;
-		if (is_there(v, k))
+		if (is_there(v, k) && has_its_functions(v, k))
 			return k;
 		v->stats.stale++;
 	}

@@ -157,6 +157,13 @@ static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret
 	return true;
 }
 
+uint64_t v8_function_identity(struct v8 *v, uint64_t shared)
+{
+	struct v8_function f;
+
+	return read_function(v, shared, &f) ? f.identity : 0;
+}
+
 /* false: a name cannot be read. */
 static bool name_function(struct v8 *v, const struct v8_function *f, struct stepped_frame *ret)
 {

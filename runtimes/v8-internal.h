@@ -89,9 +89,9 @@ struct v8_code {
 	uint32_t size, kind;
 };
 
-/* A function at a pc. */
+/* A function at a pc, and what it was then. */
 struct v8_place {
-	uint64_t shared;
+	uint64_t shared, identity;
 	int32_t position; /* < 0: not known */
 };
 
@@ -232,6 +232,8 @@ uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t position);
 
 /* v8-function.c. shared: unproven. position < 0: not known. false: it is no function. */
 bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret);
+/* What tells the function that is at an address from all others that may be there; 0: none is. */
+uint64_t v8_function_identity(struct v8 *v, uint64_t shared);
 /* The SharedFunctionInfo of a function, which may have moved; unproven. 0: there is none. */
 uint64_t v8_shared(struct v8 *v, uint64_t function);
 /* Whether an object is the bytecode of a function. */

@@ -202,6 +202,74 @@ static void test_other_head(void)
 	close_version();
 }
 
+/* All words that the process has of one become the other, and the other way round. */
+static void exchange_words(uint64_t a, uint64_t b)
+{
+	for (uint32_t i = 0; i < node.recorded.n_ranges; i++) {
+		const struct recorded_range *r = &node.recorded.ranges[i];
+
+		for (uint64_t k = -r->at & 7; k + 8 <= r->n; k += 8) {
+			uint8_t *at = bytes_at(r->at + k);
+			uint64_t word;
+
+			memcpy(&word, at, 8);
+			/* A table may hold it weakly. */
+			if ((word & ~UINT64_C(2)) == a)
+				word += b - a;
+			else if ((word & ~UINT64_C(2)) == b)
+				word += a - b;
+			memcpy(at, &word, 8);
+		}
+	}
+}
+
+static const char *name_at(uint64_t shared)
+{
+	struct stepped_frame f;
+
+	return v8_function_frame(v8, shared, -1, &f) ? v8_text(v8, f.function) : "";
+}
+
+/* Two functions that optimized code is made of change their places. */
+static void exchange_functions(void)
+{
+	uint64_t a = v8->memo->places.items[0].shared, b = 0;
+
+	for (uint32_t i = 1; i < v8->memo->places.n && !b; i++) {
+		uint64_t other = v8->memo->places.items[i].shared;
+
+		if (*name_at(other) && strcmp(name_at(other), name_at(a)) != 0)
+			b = other;
+	}
+	CHECK(*name_at(a) && b);
+	for (uint64_t i = 0; i < V8_SHARED_BYTES; i++) {
+		uint8_t *at_a = bytes_at(a - 1 + i), *at_b = bytes_at(b - 1 + i), byte = *at_a;
+
+		*at_a = *at_b;
+		*at_b = byte;
+	}
+	exchange_words(a, b);
+}
+
+/* The collector moves functions, and tells all that leads to them: each still has its own name. */
+static void test_exchanged(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		char *before, *after;
+
+		open_version(versions[v]);
+		for (int i = 0; i < TRUST_AFTER; i++)
+			free(walk_all());
+		before = walk_all();
+		exchange_functions();
+		after = walk_all();
+		CHECK_STR(after, before);
+		free(before);
+		free(after);
+		close_version();
+	}
+}
+
 /* A function whose address has another one's by now has no name: its bytecode is not the
  * frame's. */
 static void test_moved(void)
@@ -273,6 +341,7 @@ int main(void)
 	RUN(test_reused);
 	RUN(test_believed);
 	RUN(test_other_head);
+	RUN(test_exchanged);
 	RUN(test_moved);
 	RUN(test_cut);
 	RUN(test_spent);
