@@ -121,10 +121,10 @@ int broker_flush(struct broker *b);
 bool broker_flushed(const struct broker *b);
 /* Prints lines "name value", which perfwalk ctl status shows. */
 void broker_print_status(const struct broker *b, FILE *out);
-/* Prints a line for each file that is set aside. */
+/* Prints a line for each file and each process that is set aside. */
 void broker_print_set_aside(const struct broker *b, FILE *out);
-/* Lets the children read all of these files again. Returns how many they are. */
-uint32_t broker_clear_set_aside(struct broker *b);
+/* Lets the children read all of these again. Prints how many they are. */
+void broker_clear_set_aside(struct broker *b, FILE *out);
 
 /* Writes one line for the service manager, cut to size. */
 void broker_describe(const struct broker *b, char *buf, size_t size);

@@ -119,6 +119,7 @@ struct broker {
 		uint64_t idle_since_ns;
 		struct broker_aside { /* a process that kept a reader waiting */
 			uint32_t pid;
+			enum peer who;		/* that was reading it */
 			uint64_t start_time_ns; /* another one may get its number */
 		} set_aside[64];		/* a ring */
 		uint32_t n_set_aside, n_not_allowed, n_too_many;
@@ -268,6 +269,10 @@ bool broker_wakes_readers(const struct broker *b, uint32_t index);
 /* A child died while it read that process's memory, which is not read again. pid 0: it read
  * none. */
 void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid);
+/* Whether that process is there still. */
+bool broker_is_aside(const struct broker_aside *a);
+/* Lets all of them be read again. Returns how many they are. */
+uint32_t broker_read_processes_again(struct broker *b);
 
 /* Opens the fetcher's cache, if the config wants one (fetch.c). Returns its descriptor, which b
  * owns; negative: there is none. */

@@ -2,7 +2,7 @@
 /*
  * The readers of interpreters' stacks, one on each CPU. The profiler says which processes have an
  * interpreter; only while there is one do readers run, and do samples wake them. A process whose
- * memory keeps one of them waiting is never read again.
+ * memory keeps one of them waiting is not read again, unless somebody says so.
  */
 #include "config.h"
 
@@ -103,6 +103,11 @@ static uint64_t start_of(uint32_t pid)
 	return opener_process(pid, &m) == 0 ? m.answer_process.start_time_ns : 0;
 }
 
+bool broker_is_aside(const struct broker_aside *a)
+{
+	return a->pid && a->start_time_ns == start_of(a->pid);
+}
+
 bool broker_may_read(void *ctx, uint32_t pid)
 {
 	const struct broker *b = ctx;
@@ -110,7 +115,7 @@ bool broker_may_read(void *ctx, uint32_t pid)
 	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
 		const struct broker_aside *a = &b->readers.set_aside[i];
 
-		if (a->pid == pid && a->start_time_ns == start_of(pid))
+		if (a->pid == pid && broker_is_aside(a))
 			return false;
 	}
 	return true;
@@ -394,7 +399,26 @@ void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid
 	log_warning("the %s ended while it read the memory of process %u, which is not read again",
 		    supervisor_name(b->supervisor, who), pid);
 	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] =
-		(struct broker_aside){pid, start_of(pid)};
+		(struct broker_aside){pid, who.kind, start_of(pid)};
 	broker_remove_client(b, pid);
 	refuse_client(b, pid, -EUCLEAN);
+}
+
+uint32_t broker_read_processes_again(struct broker *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
+		struct broker_aside *a = &b->readers.set_aside[i];
+		struct message again = {.type = MESSAGE_INTERPRETER};
+
+		if (broker_is_aside(a)) {
+			again.client.pid = a->pid;
+			(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &again, NULL,
+					      0);
+			n++;
+		}
+		*a = (struct broker_aside){.pid = 0};
+	}
+	return n;
 }

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that a process of the tree does not read for now, as lines for perfwalk ctl. */
+/* Files and processes that one of the tree does not read for now, as lines for perfwalk ctl. */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/broker/internal.h"
 #include "util/clock.h"
 #include "util/text.h"
+
+static void print_processes(const struct broker *b, FILE *out)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
+		const struct broker_aside *a = &b->readers.set_aside[i];
+
+		if (broker_is_aside(a))
+			(void)fprintf(out,
+				      "the memory of process %u: the %s ended while reading it; "
+				      "it is not read again\n",
+				      a->pid, peer_name(a->who));
+	}
+}
 
 void broker_print_set_aside(const struct broker *b, FILE *out)
 {
@@ -24,9 +37,11 @@ void broker_print_set_aside(const struct broker *b, FILE *out)
 			      text_format_duration(time, sizeof(time),
 						   k->until_ns > now ? k->until_ns - now : 0));
 	}
+	print_processes(b, out);
 }
 
-uint32_t broker_clear_set_aside(struct broker *b)
+void broker_clear_set_aside(struct broker *b, FILE *out)
 {
-	return supervisor_forget_strikes(b->supervisor);
+	(void)fprintf(out, "files_read_again %u\nprocesses_read_again %u\n",
+		      supervisor_forget_strikes(b->supervisor), broker_read_processes_again(b));
 }

@@ -47,8 +47,9 @@ const struct command ctl_command = {
 		  "reload           reloads the config, as SIGHUP does\n"
 		  "pause            stops sampling; the next profile has the length of the pause\n"
 		  "resume           resumes sampling\n"
-		  "set-aside        lists files that are set aside because a process died or took\n"
-		  "                 too long on them: which, why, and for how long\n"
+		  "set-aside        lists files and processes that are set aside because whoever "
+		  "read\n"
+		  "                 them died or took too long: which, why, and for how long\n"
 		  "clear-set-aside  reads all of them again\n",
 };
 

@@ -219,7 +219,7 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 		broker_print_set_aside(d->broker, answer);
 		r = 0;
 	} else if (strcmp(name, "clear-set-aside") == 0) {
-		(void)fprintf(answer, "files_read_again %u\n", broker_clear_set_aside(d->broker));
+		broker_clear_set_aside(d->broker, answer);
 		r = 0;
 	}
 	(void)snprintf(error, n_error, "%s", reason);

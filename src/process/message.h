@@ -63,7 +63,9 @@ enum message_type {
 	MESSAGE_STACK_SIZE,
 	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
 	MESSAGE_FETCHED, /* from the fetcher; passed on to the symbolizer */
-	MESSAGE_INTERPRETER, /* the profiler has seen an interpreter in a process */
+	/* the profiler has seen an interpreter in a process; to the profiler: one that was refused
+	 * may be read now */
+	MESSAGE_INTERPRETER,
 	MESSAGE_CLIENT_GONE, /* the process no longer has it; passed on to the readers */
 	/* a reader asks for the number of a thread in its own pid namespace; the answer has the
 	 * same type */

@@ -347,6 +347,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		if (p->readers)
 			readers_refuse(p->readers, m->client.pid);
 		break;
+	case MESSAGE_INTERPRETER:
+		if (p->readers)
+			readers_ask_again(p->readers, m->client.pid);
+		break;
 	case MESSAGE_LOOK:
 		look_at(p, m);
 		break;

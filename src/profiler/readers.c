@@ -251,6 +251,16 @@ void readers_refuse(struct readers *r, uint32_t pid)
 		(*place)->refused = true;
 }
 
+void readers_ask_again(struct readers *r, uint32_t pid)
+{
+	struct interpreter **place = pid ? find_place(r, pid) : NULL;
+
+	if (!place || !(*place)->refused)
+		return;
+	(*place)->refused = false;
+	tell(*place, MESSAGE_INTERPRETER);
+}
+
 /* ---- Records ---- */
 
 static void take_text(struct reader_of_cpu *c, const void *bytes, size_t n)

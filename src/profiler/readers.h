@@ -62,6 +62,8 @@ uint32_t readers_context(struct readers *r, const struct interpreter *i,
 uint64_t interpreter_image(const struct interpreter *i);
 /* The broker says that the readers cannot read the process. */
 void readers_refuse(struct readers *r, uint32_t pid);
+/* They may try again. */
+void readers_ask_again(struct readers *r, uint32_t pid);
 
 /* The frames of a sample in that process, as frame_source.ask. */
 enum frame_source_answer readers_ask(struct readers *r, const struct interpreter *i,

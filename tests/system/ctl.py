@@ -323,7 +323,8 @@ def set_aside(directory):
         d.stop()
         d = start(sink)
         rig.check(re.fullmatch(wanted, listed()), "and in the next daemon")
-        rig.check(ctl(d, "clear-set-aside") == {"files_read_again": "1"} and listed() == "",
+        rig.check(ctl(d, "clear-set-aside") == {"files_read_again": "1", "processes_read_again": "0"}
+                  and listed() == "",
                   "clear-set-aside takes it back")
         rig.end(d.process)
         d = start(sink)

@@ -12,6 +12,8 @@ import sys
 import rig
 from sink import Sink
 
+UNPROVEN = "[runtime frames not proven]"
+
 
 def python():
     """One whose data stack waits.py knows."""
@@ -24,9 +26,12 @@ def python():
     return rig.skip("no CPython 3.11 to 3.13")
 
 
+def ctl(d, word):
+    return subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, word], capture_output=True, text=True, check=True).stdout
+
+
 def row(d, pattern):
-    status = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], capture_output=True, text=True, check=True).stdout
-    m = re.search(pattern, status)
+    m = re.search(pattern, ctl(d, "status"))
     return int(m[1]) if m else 0
 
 
@@ -56,9 +61,9 @@ def start_as(pid, argv):
     return rig.fail(f"no process gets the number {pid}")
 
 
-def has_names(sink, pid):
-    return any(x[0].get("process.pid") == pid and any(f.startswith("chain_") for f in x[2])
-               for v in sink.views() for x in v.samples())
+def has_frame(views, pid, begins):
+    return any(x[0].get("process.pid") == pid and any(f.startswith(begins) for f in x[2])
+               for v in views for x in v.samples())
 
 
 def try_all(sink):
@@ -84,11 +89,18 @@ def try_all(sink):
     rig.check("D" in readers_of(d).values(), f"others read while {list(readers_of(d).values()).count('D')} hang")
     rig.check(row(d, r"(\d+) processes are not read any more") == 1, "one process is not read any more")
     rig.check(list(readers_of(d, "pw-opener").values()) == ["S"], "and who opens files did not read its context")
+    listed = f"the memory of process {waits.pid}: the reader ended while reading it; it is not read again\n"
+    n_views = len(list(sink.views()))
+    rig.check(not has_frame(list(sink.views())[-1:], waits.pid, UNPROVEN), "it is not read for now")
+    rig.check(ctl(d, "set-aside") == listed, f"ctl names it: {ctl(d, 'set-aside').strip()!r}")
+    rig.check(ctl(d, "clear-set-aside") == "files_read_again 0\nprocesses_read_again 1\n", "ctl takes it back")
+    # That memory is seen to be a file's by now, and left alone.
+    rig.wait_for("it to be read again", lambda: has_frame(list(sink.views())[n_views:], waits.pid, UNPROVEN))
     rig.end(waits)
     rig.wait_for("the ones that hung to end", lambda: len(readers_of(d)) == cpus)
     rig.end(other)
     heir = start_as(waits.pid, [program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
-    rig.wait_for("names of a program that got the same number", lambda: has_names(sink, heir.pid))
+    rig.wait_for("names of a program that got the same number", lambda: has_frame(sink.views(), heir.pid, "chain_"))
     rig.end(heir)
     d.stop()
 
