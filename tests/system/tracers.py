@@ -37,13 +37,28 @@ def samples_of(message, pid):
     return [s for _, s in sorted(found, key=lambda x: x[0])]
 
 
+def start(language, command, **variables):
+    """A program with its tracer, and the file to which it says its spans."""
+    told = open(rig.path(f"told-{language}"), "w+", encoding="utf-8")
+    environment = dict(os.environ, DD_TRACE_OTEL_CTX_ENABLED="true", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
+                       DD_REMOTE_CONFIGURATION_ENABLED="false", DD_SERVICE=f"{language}-{os.getpid()}", **variables)
+    return rig.start(command, env=environment, stdout=told, stderr=subprocess.DEVNULL), told
+
+
+def capture(language, program, told, seconds):
+    """The samples of such a program, and the words of each line that it has said; the program ends."""
+    out = rig.path(f"{language}.otlp")
+    r = rig.record_cpu(seconds, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
+    rig.check(r.status == 0, f"a capture of {language}")
+    rig.end(program)
+    told.seek(0)
+    with open(out, "rb") as f:
+        return list(samples_of(otlp.decode(f.read()), program.pid)), [line.split() for line in told]
+
+
 def check_python():
-    environment = dict(os.environ, PYTHONPATH=rig.python_package("ddtrace", VERSION), DD_TRACE_OTEL_CTX_ENABLED="true",
-                       DD_INSTRUMENTATION_TELEMETRY_ENABLED="false", DD_REMOTE_CONFIGURATION_ENABLED="false",
-                       DD_SERVICE=f"python-{os.getpid()}", DD_ENV="test", DD_VERSION="1.2")
-    told = open(rig.path("told"), "w+", encoding="utf-8")
-    program = rig.start([sys.executable, os.path.join(rig.WORKLOADS, "traced.py")], env=environment, stdout=told,
-                        stderr=subprocess.DEVNULL)
+    program, told = start("python", [sys.executable, os.path.join(rig.WORKLOADS, "traced.py")],
+                          PYTHONPATH=rig.python_package("ddtrace", VERSION), DD_ENV="test", DD_VERSION="1.2")
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
     out = rig.path("traced.otlp")
     r = rig.record_cpu(6, [program.pid], "-F", "199", "-p", program.pid, "-o", out)
@@ -106,21 +121,11 @@ def check_node():
     if not modules:
         rig.leave_out("without npm there is no tracer for Node.js")
         return
-    told = open(rig.path("told-node"), "w+", encoding="utf-8")
-    environment = dict(os.environ, DD_TRACE_OTEL_CTX_ENABLED="true", DD_PROFILING_ENABLED="true",
-                       DD_SERVICE=f"node-{os.getpid()}", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
-                       DD_REMOTE_CONFIGURATION_ENABLED="false")
-    program = rig.start([os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
-                         os.path.join(modules, "dd-trace")], env=environment, stdout=told, stderr=subprocess.DEVNULL)
+    program, told = start("node", [os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
+                                   os.path.join(modules, "dd-trace")], DD_PROFILING_ENABLED="true")
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
-    out = rig.path("node.otlp")
-    r = rig.record_cpu(2, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
-    rig.check(r.status == 0, "a capture of Node.js")
-    rig.end(program)
-    told.seek(0)
-    spans = {line.split()[0]: line.split()[1:] for line in told if len(line.split()) == 3}
-    with open(out, "rb") as f:
-        samples = list(samples_of(otlp.decode(f.read()), program.pid))
+    samples, lines = capture("node", program, told, 2)
+    spans = {w[0]: w[1:] for w in lines if len(w) == 3}
     linked = judge("Node.js", samples, lambda s: spans.get(s[2]) == [s[3], s[1]])
     roots = {s[4].get("datadog.local_root_span_id"): s[3] for s in linked}
     rig.check(all(spans.get(root) == [trace, "in_outer"] for root, trace in roots.items()),
@@ -151,24 +156,16 @@ def check_java():
     if not agent:
         rig.leave_out("without javac and mvn there is no tracer for Java")
         return
-    classes, told = rig.path("classes"), open(rig.path("told-java"), "w+", encoding="utf-8")
+    classes = rig.path("classes")
     subprocess.run(["javac", "-d", classes, os.path.join(rig.WORKLOADS, "Traced.java")], check=True)
-    environment = dict(os.environ, DD_TRACE_OTEL_CTX_ENABLED="true", DD_PROFILING_ENABLED="true", DD_SERVICE=f"java-{os.getpid()}",
-                       DD_PROFILING_START_FORCE_FIRST="true", DD_INSTRUMENTATION_TELEMETRY_ENABLED="false",
-                       DD_REMOTE_CONFIGURATION_ENABLED="false")
-    program = rig.start(["java", f"-javaagent:{agent}", "-Ddd.trace.methods=Traced[outer,inner]", "-XX:CompileCommand=quiet",
-                         "-XX:CompileCommand=dontinline,Traced::*", "-cp", classes, "Traced"], env=environment, stdout=told,
-                        stderr=subprocess.DEVNULL)
+    program, told = start("java", ["java", f"-javaagent:{agent}", "-Ddd.trace.methods=Traced[outer,inner]",
+                                   "-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Traced::*", "-cp", classes,
+                                   "Traced"],
+                          DD_PROFILING_ENABLED="true", DD_PROFILING_START_FORCE_FIRST="true")
     rig.wait_for("contexts of Java", lambda: has_contexts(program.pid), 180)
     rig.wait_for("spans of Java", lambda: os.path.getsize(told.name) > 0, 60)
-    out = rig.path("java.otlp")
-    r = rig.record_cpu(3, [program.pid], "-F", "499", "-p", program.pid, "-o", out)
-    rig.check(r.status == 0, "a capture of Java")
-    rig.end(program)
-    told.seek(0)
-    spans = {f"{int(w[0]):016x}": w[1:] for w in map(str.split, told) if len(w) == 3}
-    with open(out, "rb") as f:
-        samples = list(samples_of(otlp.decode(f.read()), program.pid))
+    samples, lines = capture("java", program, told, 3)
+    spans = {f"{int(w[0]):016x}": w[1:] for w in lines if len(w) == 3}
     judge("Java", samples, lambda s: spans.get(s[2]) == [s[4].get("thread.name"), s[1]])
 
 
