@@ -101,6 +101,9 @@ select_for() # PATH
 	tests/system/flamegraph-page.* | tests/system/browser.py) page; module "$(basename "${1%.*}")" ;;
 	tests/system/*.py) module "$(basename "$1" .py)" ;;
 	tests/system/*.sh) systems_with "$(basename "$1")" ;;
+	alloc/*)
+		room alloc
+		systems_with libperfwalk-alloc ;;
 	unwind/* | symbolize/* | runtimes/* | proto/*) room "${1%%/*}" ;;
 	src/*/*) room "$(echo "$1" | cut -d/ -f1,2)" ;;
 	*) all ;;

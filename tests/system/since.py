@@ -75,6 +75,9 @@ def main():
     rig.check("tests/fuzz/replay-jitdump" in select("tests/fuzz/corpus-jitdump/node"), "  the program that reads it")
     rig.check({"test-render-html", "outputs", "tests/system/flamegraph-page.sh"} <= select("tests/system/browser.py"),
               "  the tests with a browser")
+    chosen = select("alloc/alloc.c")
+    rig.check({"allocations", "preloaded", "bundle", "hardening"} <= chosen and not chosen & {"names", "store", "all"},
+              "  the tests of the allocation library")
     chosen = select("tests/oracle/model.py")
     rig.check("oracle" in chosen and len(chosen) < 5, "  the oracle")
 
