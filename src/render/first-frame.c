@@ -59,7 +59,7 @@ static uint32_t first_caller(const struct profile *p, uint32_t stack)
 
 uint32_t first_frame(const struct profile *p, uint32_t stack)
 {
-	if (profile_is_off_cpu(p, 0) || profile_is_wall(p, 0))
+	if (profile_is_off_cpu(p, 0) || profile_is_wall(p, 0) || profile_is_wakeups(p, 0))
 		return waits_first_frame(p, stack);
 	return profile_is_growth(p, 0) ? first_caller(p, stack) : 0;
 }

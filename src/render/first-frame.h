@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where the stacks of a type begin to say something, for tables of functions. Every block ends in
- * the scheduler, and memory grows inside of an allocator: whoever called these is of interest.
+ * Where the stacks of a type begin to say something, for tables of functions. Blocks and wake-ups
+ * end in the scheduler, and memory grows inside of an allocator: who called these is of interest.
  */
 #include <stdint.h>
 

@@ -59,7 +59,7 @@ static uint32_t add_named(struct profile *p, uint32_t module, const char *name)
 }
 
 /* How many frames are left out of the stack, whose names are leaf first, below a marker. */
-static uint32_t left_out(const char *event, const char *const *names)
+static uint32_t left_out(const char *event, const char *const *names, uint32_t n_kernel)
 {
 	const struct profile_module modules[] = {{.uid = 100, .process = PROFILE_NONE},
 						 {.uid = PROFILE_UID_MARKER,
@@ -78,7 +78,7 @@ static uint32_t left_out(const char *event, const char *const *names)
 	for (; names[n]; n++)
 		frames[n] = add_named(&p, rows[0], names[n]);
 	frames[n++] = profile_add_frame(&p, rows[1], PROFILE_MARKER_TRUNCATED);
-	first = first_frame(&p, profile_add_stack(&p, frames, n, 0));
+	first = first_frame(&p, profile_add_stack(&p, frames, n, n_kernel));
 	profile_deinit(&p);
 	return first;
 }
@@ -99,14 +99,24 @@ static void test_growth(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
 		fprintf(stderr, "%s\n", stacks[i][0]);
-		CHECK_INT(left_out("memory_growth", stacks[i]), ==, want[i]);
-		CHECK_INT(left_out("alloc_space", stacks[i]), ==, 0);
+		CHECK_INT(left_out("memory_growth", stacks[i], 0), ==, want[i]);
+		CHECK_INT(left_out("alloc_space", stacks[i], 0), ==, 0);
 	}
+}
+
+static void test_wakeups(void)
+{
+	static const char *const stack[] = {"try_to_wake_up", "do_syscall_64", "unlock", "work",
+					    NULL};
+
+	CHECK_INT(left_out(PROFILE_WAKEUPS, stack, 2), ==, 2);
+	CHECK_INT(left_out("cpu-clock", stack, 2), ==, 0);
 }
 
 int main(void)
 {
 	RUN(test_growth);
+	RUN(test_wakeups);
 	RUN(test_by_chance);
 	RUN(test_longest);
 	return 0;
