@@ -523,7 +523,7 @@ def test_memory():
         check(f'MiB at {second} s', got, lambda got, want=expected[second]: all(
             g is w if None in (g, w) else abs(g - w) < 12 for g, w in zip(got, want)))
     check('words', b.js('document.querySelector(".memory").innerText'), lambda t: '300.0 MiB' in t and '150.0 MiB' in t
-          and '2 processes were killed for want of memory on this host, seen at 6.5 s' in t)
+          and '2 processes were killed on this host because memory ran out, seen at 6.5 s' in t)
     x, y = b.js('(() => { const r = perfwalk.memory.canvas.getBoundingClientRect(); return [r.x + perfwalk.memory.x(3e6), r.y + 9]; })()')
     b.mouse('mouseMoved', x, y)
     check('values at the pointer', b.js('document.getElementById("tip").innerText'), lambda t: '300.0 MiB' in t and '150.0 MiB' in t and 'at 3.00 s' in t)

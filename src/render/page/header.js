@@ -8,9 +8,9 @@ const losses = [
 	['samples_lost_with_process', 'samples', 'samples lost: a process of perfwalk that had them died'],
 	['throttled', '', 'times the kernel slowed an event down'],
 	['records_bad', '', 'ring records that contradict themselves'],
-	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
+	['sideband_lost', '', 'mapping, fork or exit records lost: names may be missing'],
 	['stacks_truncated', 'stacks', 'stacks cut: deeper than the copied stack bytes'],
-	['stacks_left', 'stacks', 'stacks left for another one, which is not copied'],
+	['stacks_left', 'stacks', 'stacks that continue on another stack, which is not copied'],
 	['stacks_unreadable', 'stacks', 'stacks cut: the kernel’s copy of them ends too early'],
 	['stacks_no_mapping', 'stacks', 'stacks that led to code in no known mapping'],
 	['stacks_no_file', 'stacks', 'stacks that led to a file that could not be read'],
@@ -23,7 +23,7 @@ const losses = [
 	['stacks_runtime_late', 'stacks', 'stacks whose interpreter’s frames were not read in time'],
 	['frames_unnamed', '', 'distinct addresses that no symbol covers'],
 	['frames_put_off', '', 'of these, addresses in files that there was no time to read'],
-	['samples_filtered', '', 'samples not asked for'],
+	['samples_filtered', '', 'samples that the filters excluded'],
 ];
 
 // Markers that stand for functions of a runtime. Of an interpreter the native stack is whole.

@@ -126,14 +126,14 @@ class MemoryLines {
 			item.append(box, `${name} (${pid}): ${bytes(most)}`);
 			return item;
 		});
-		const words = `Resident memory of the largest processes, from look to look; the top is ${bytes(this.most)}. The most of each: `;
+		const words = `Resident memory of the largest processes, once a second; the top is ${bytes(this.most)}. The largest value of each: `;
 
 		this.words.replaceChildren(this.killWords(), make('span', words, 'muted'), ...items, more > 0 ? make('span', `and ${count(more)} more`, 'muted') : '');
 		this.canvas.setAttribute('aria-label', this.words.textContent);
 	}
 	killWords() {
 		const all = kills.reduce((sum, [, n]) => sum + n, 0);
-		const words = make('b', all ? `${count(all)} ${all === 1 ? 'process was' : 'processes were'} killed for want of memory on this host, seen at ${kills.map(([time]) => (time / 1e6).toFixed(1) + ' s').join(', ')}. ` : '');
+		const words = make('b', all ? `${count(all)} ${all === 1 ? 'process was' : 'processes were'} killed on this host because memory ran out, seen at ${kills.map(([time]) => (time / 1e6).toFixed(1) + ' s').join(', ')}. ` : '');
 
 		const sure = victims.filter(([, , , , certain]) => certain);
 		const maybe = victims.filter(([, , , , certain]) => !certain);
@@ -141,7 +141,7 @@ class MemoryLines {
 		if (sure.length)
 			words.append(`By the kernel's log: ${sure.map(victimWords).join(', ')}. `);
 		if (maybe.length)
-			words.append(`Nobody says which. These ended at that time: ${maybe.map(victimWords).join(', ')}. `);
+			words.append(`It is unknown which ones. These ended at that time: ${maybe.map(victimWords).join(', ')}. `);
 		words.style.color = this.killColour;
 		return words;
 	}
