@@ -275,7 +275,7 @@ static void print_head(const struct diff *d, struct table *t)
 	else if (d->unit)
 		(void)fputs(
 			"\n    BEFORE      AFTER       SELF      TOTAL        SYMBOL and module; "
-			"changes of what is in use\n",
+			"changes of the amount in use\n",
 			t->out);
 	else
 		(void)fputs(

@@ -59,8 +59,8 @@ int format_check_values(const struct format *f, const char *path, const struct p
 		return 0;
 	if (f->negative == FORMAT_REFUSES) {
 		log_error("%s cannot be written: some values are below 0, as in the difference of "
-			  "two profiles, and %s has no place for them; pprof, OTLP and perfwalk "
-			  "report do",
+			  "two profiles, and %s cannot hold them; pprof, OTLP and perfwalk report "
+			  "can",
 			  path, f->name);
 		return -EINVAL;
 	}

@@ -198,8 +198,8 @@ static void print_entries(struct report *r, struct table *t)
 	}
 	if (n == 0)
 		table_note(t, asks_span(r->o) && !has_labels(r->p)
-				      ? "no sample matches: none here has a span; perf.data and "
-					"folded stacks cannot"
+				      ? "no sample matches: none of them has a span; perf.data and "
+					"folded stacks never have one"
 				      : "no sample matches");
 	table_rest(t, hidden, table_share(rest, r->total));
 }

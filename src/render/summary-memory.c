@@ -95,7 +95,7 @@ static void put_java(const struct summary_page *pg)
 {
 	if (has_type(pg->p, "inuse_space") && has_java(pg->p))
 		summary_put_fact(pg, "\nJava heap", "not in inuse_",
-				 "a Java VM says what it allocates, not what it frees");
+				 "a Java VM reports what it allocates, not what it frees");
 }
 
 int summary_put_memory(const struct summary_page *pg)

@@ -22,14 +22,14 @@ void summary_put_states(const struct summary_page *pg)
 		const char *name, *why;
 	} parts[] = {
 		{PROFILE_RUNNING_US, "  on a CPU", "from one switch to the next"},
-		{PROFILE_WAITING_US, "  waiting for a CPU", "they could have gone on"},
+		{PROFILE_WAITING_US, "  waiting for a CPU", "ready to run, but no CPU was free"},
 		{PROFILE_BLOCKED_US, "  blocked", "until they ran again: this is off_cpu"},
 		{PROFILE_NOT_SEEN_US, "    [not seen]",
 		 "of these, in places without a sampled stack"},
 		{PROFILE_IDLE_US, "    [idle]",
 		 "of these, left out: they waited for work (--idle shows them)"},
 		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
-		{PROFILE_UNKNOWN_US, "  not known", "switches are missing, so it is in no part"},
+		{PROFILE_UNKNOWN_US, "  not known", "switches were lost, so no state is known"},
 	};
 	const uint64_t *c = pg->counters;
 	uint64_t all = c[PROFILE_RUNNING_US] + c[PROFILE_WAITING_US] + c[PROFILE_BLOCKED_US] +

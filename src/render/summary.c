@@ -301,12 +301,12 @@ static void put_stacks(const struct summary_page *pg)
 		{PROFILE_STACKS_UNREADABLE, "  unreadable", "the kernel could not copy enough"},
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code in no known file"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},
-		{PROFILE_STACKS_NO_CFI, "  no unwind info", "its file has none for the code"},
+		{PROFILE_STACKS_NO_CFI, "  no unwind info", "the file has none for this code"},
 		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or of an unknown kind"},
-		{PROFILE_STACKS_NO_PROGRESS, "  broken", "lead back to where they were"},
+		{PROFILE_STACKS_NO_PROGRESS, "  broken", "they lead back to themselves"},
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
 		{PROFILE_STACKS_UNPROVEN, "  not proven", "a runtime's frames had changed"},
-		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave none of the program"},
+		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave no user registers"},
 	};
 	const uint64_t *c = pg->counters;
 	uint64_t base = c[PROFILE_USER_STACKS] + c[PROFILE_STACKS_NO_REGS];
