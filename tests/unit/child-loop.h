@@ -18,8 +18,8 @@ static inline void child_loop_fail(void *ctx)
 	exit(1);
 }
 
-/* A loop that calls on_signal when a child ends, and fails after a minute. Returns the descriptor of
- * the signals, which the caller closes after the loop. */
+/* A loop that calls on_signal when a child ends, and fails after a minute. Returns the descriptor
+ * of the signals, which the caller closes after the loop. */
 static inline int child_loop_new(struct loop **ret, loop_fd_fn on_signal)
 {
 	sigset_t set;
