@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "runtimes/node-context.h"
 #include "src/reader/constants.h"
 #include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
@@ -56,15 +57,32 @@ static struct memory budget(void)
 static uint64_t list;
 static uint32_t own_tid, cpu;
 
-static struct contexts *contexts;
+static struct contexts *contexts, *node_contexts;
 
-static bool read_context(void)
+static bool read_context_of(struct contexts *c)
 {
-	const struct context_sample s = {.number = own_tid, .cpu = cpu, .robust_list = list};
+	const struct context_sample s = {
+		.number = own_tid, .cpu = cpu, .robust_list = list, .now_ns = 1};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 
-	return contexts_read(contexts, &m, &now, &s, bytes) > 0;
+	return contexts_read(c, &m, &now, &s, bytes) > 0;
+}
+
+static bool read_context(void)
+{
+	return read_context_of(contexts);
+}
+
+static bool read_node_context(void)
+{
+	return read_context_of(node_contexts);
+}
+
+static bool read_other_node_context(void)
+{
+	record[0]++;
+	return read_node_context();
 }
 
 static bool read_other_context(void)
@@ -199,6 +217,25 @@ static void make_context(void)
 	variable = record;
 }
 
+/* The map of a continuation and its table behind it, with one bucket, as V8 has them. */
+static void make_node_context(void)
+{
+	static __thread struct node_variable node;
+	static uint64_t map[64] __attribute__((aligned(512))), holder[5], key, slot, storage;
+	struct memory m = budget();
+	struct thread_variable v = {.cpu = cpu_offset(), .node = true};
+
+	map[3] = (uintptr_t)&map[4] + 1;
+	map[8] = UINT64_C(1) << 32;
+	map[10] = storage = (uintptr_t)&key + 1;
+	map[11] = (uintptr_t)holder + 1;
+	holder[3] = (uintptr_t)record;
+	slot = (uintptr_t)map + 1;
+	node = (struct node_variable){.slot = (uintptr_t)&slot, .storage = (uintptr_t)&storage};
+	v.offset = (int64_t)((uintptr_t)&node - thread_pointer_of(&m, list, own_tid, 0));
+	node_contexts = contexts_new(&v);
+}
+
 /* As a reader does. */
 static bool stay_on_this_cpu(void)
 {
@@ -233,13 +270,16 @@ int main(void)
 		return 1;
 	make_labels(&layout);
 	make_context();
-	if (!contexts || !stay_on_this_cpu())
+	make_node_context();
+	if (!contexts || !node_contexts || !stay_on_this_cpu())
 		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
 			       measure("another one in its record", read_other_context) &&
 			       measure("another one in its page", read_other_near) &&
 			       measure("another one elsewhere", read_other_far) &&
+			       measure("that of the last sample, in Node.js", read_node_context) &&
+			       measure("another one, in Node.js", read_other_node_context) &&
 			       measure("none", read_no_context) &&
 			       measure("two labels, in the same cycle", read_labels_of_cycle) &&
 			       measure("two labels, as at the last sample", read_labels) &&
