@@ -36,7 +36,7 @@ def rows_of(table):
 
 
 def test_batch(spinner):
-    tables = batch("-n", "3", "--window", "60s")  # however late a screen is
+    tables = batch("-n", "3", "--window", "10s")  # however late a screen is
     rig.check(len(tables) == 3, "three tables for -n 3")
     samples = [int(re.search(r"all (\d+) samples", t)[1]) for t in tables]
     rig.check(0 < samples[0] < samples[1] < samples[2], f"the window fills: {samples} samples")
