@@ -5,6 +5,7 @@
 # calls.rb once: prints each chain as Ruby itself sees it. calls.rb parked: waits in a chain that goes through all, and
 # prints it with its lines. calls.rb threads: works in three threads.
 require 'digest'
+require 'digest/md5' # now: two threads that load it at once can fail
 require 'fiber'
 require 'zlib'
 
