@@ -90,9 +90,11 @@ def verdict(truth, frames):
     # In Java 11 it does not get through some interpreted frames of strings that are put together.
     if methods[:len(truth)] == truth and methods[-1] in OUTERMOST and truth[-1] not in OUTERMOST:
         return "HotSpot's cut"
-    inside = [name for name, _ in frames[[name for name, _ in frames].index("__restore_rt") + 1:]]
     if methods[1:] != truth:
         return "different"
+    # Behind the agent's handler stands the C library's __restore_rt, which may have no name.
+    handler = max(i for i, (_, module) in enumerate(frames) if module.endswith("libasgct.so"))
+    inside = [name for name, _ in frames[handler + 2:]]
     # HotSpot knows a method only once it has made its frame; and none that was inlined where it looks for a handler of
     # an exception, or for the method that is called.
     return "entered" if plain(inside[0]) == methods[0] else "one more"
@@ -128,7 +130,8 @@ def check_mode(java, out, what, options, samples):
     counts, different = judge(read_truths(words), read_samples(stacks))
     n = sum(counts[v] for v in JUDGED)
     said = sum(counts[v] for v in JUDGED[:3])
-    rig.check(n > samples / 10 and said > 0.95 * n and counts["different"] <= 1 + n // 50,
+    # Stacks that do not go to the end say so; how many is a matter of the profiler's share of time.
+    rig.check(n > samples / 10 and said > 0.5 * n and counts["different"] <= 1 + n // 50,
               f"{what}: " + ", ".join(f"{n} {v}" for v, n in counts.most_common())
               + "".join(f"\nHotSpot: {' '.join(truth)}\nperfwalk: {' '.join(f'{name}' for name, _ in frames[3:])}"
                         for truth, frames in different[:SHOW]))
