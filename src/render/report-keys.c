@@ -11,9 +11,9 @@
 #include <strings.h>
 
 #include "src/profile/labels.h"
+#include "src/render/first-frame.h"
 #include "src/render/frame.h"
 #include "src/render/report-internal.h"
-#include "src/render/first-frame.h"
 #include "util/text.h"
 
 #define MAX_CHAIN	 256
