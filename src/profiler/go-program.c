@@ -114,8 +114,8 @@ static uint64_t find_cycle(const struct elf_image *im)
 	uint64_t address, offset, found = 0;
 	struct go_table *t = NULL;
 
-	/* Only x86_64's loads are known. go_table_new() refuses the tables of other processors, which
-	 * count pcs in units of several bytes. */
+	/* Only x86_64's loads are known. go_table_new() refuses the tables of other processors,
+	 * which count pcs in units of several bytes. */
 	if (go_table_new(&t, im, MAX_TABLE) == 0 &&
 	    go_table_address(t, "runtime.(*mcache).prepareForSweep", &address) &&
 	    elf_image_offset(im, address, PF_X, &offset) &&
