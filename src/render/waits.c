@@ -10,6 +10,11 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 
+static uint32_t module_kind(const struct profile *p, uint32_t frame)
+{
+	return p->modules.items[p->frames.items[frame].module].kind;
+}
+
 /* What the outermost frame of the stack says. */
 static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
 {
@@ -17,7 +22,7 @@ static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
 	const uint32_t *frames = profile_stack_frames(p, stack, &n);
 	const struct profile_frame *f = n ? &p->frames.items[frames[n - 1]] : NULL;
 
-	if (!f || p->modules.items[f->module].kind != PROFILE_MODULE_MARKER ||
+	if (!f || module_kind(p, frames[n - 1]) != PROFILE_MODULE_MARKER ||
 	    (!profile_is_wait(p, frames[n - 1]) && f->address != PROFILE_MARKER_NOT_SEEN &&
 	     f->address != PROFILE_MARKER_IDLE && f->address != PROFILE_MARKER_ON_CPU &&
 	     f->address != PROFILE_MARKER_RUNNABLE))
@@ -42,8 +47,7 @@ uint32_t waits_first_frame(const struct profile *p, uint32_t stack)
 
 	if (reason_of(p, stack) == PROFILE_MARKER_ON_CPU)
 		return 0;
-	if (n_kernel < n && p->modules.items[p->frames.items[frames[n_kernel]].module].kind !=
-				    PROFILE_MODULE_MARKER)
+	if (n_kernel < n && module_kind(p, frames[n_kernel]) != PROFILE_MODULE_MARKER)
 		return n_kernel;
 	while (i + 1 < n_kernel && is_scheduler(p, frames[i]))
 		i++;
@@ -132,7 +136,25 @@ static bool is_inside_of_lock(const struct profile *p, uint32_t frame)
 	return false;
 }
 
-/* The innermost frame outside of the lock's own code, else the innermost of the program. */
+/* The interpreted function in which the interpreter called its own native function frames[at]; at:
+ * there is none. An interpreted frame is followed by the native one that evaluates it. */
+static uint32_t interpreted_caller(const struct profile *p, const uint32_t *frames, uint32_t n,
+				   uint32_t at)
+{
+	uint32_t inner = at, outer;
+
+	while (inner < n && module_kind(p, frames[inner]) != PROFILE_MODULE_RUNTIME)
+		inner++;
+	for (outer = inner; outer < n && module_kind(p, frames[outer]) == PROFILE_MODULE_RUNTIME;)
+		outer++;
+	return outer < n && p->frames.items[frames[outer]].module ==
+				       p->frames.items[frames[at]].module
+		       ? inner
+		       : at;
+}
+
+/* The innermost frame outside of the lock's and the interpreter's own code, else the innermost of
+ * the program. */
 static uint32_t find_caller(const struct profile *p, uint32_t stack)
 {
 	uint32_t n, first = p->stacks.items[stack].n_kernel;
@@ -140,7 +162,7 @@ static uint32_t find_caller(const struct profile *p, uint32_t stack)
 
 	for (uint32_t i = first; i < n && !profile_is_marked(p, frames[i]); i++)
 		if (*function_name(p, frames[i]) && !is_inside_of_lock(p, frames[i]))
-			return frames[i];
+			return frames[interpreted_caller(p, frames, n, i)];
 	return first < n && !profile_is_marked(p, frames[first]) ? frames[first] : PROFILE_NONE;
 }
 
@@ -150,10 +172,8 @@ static uint32_t find_lock(const struct profile *p, uint32_t stack)
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, stack, &n);
 
-	if (n < 2 ||
-	    p->modules.items[p->frames.items[frames[n - 2]].module].kind != PROFILE_MODULE_DATA)
-		return PROFILE_NONE;
-	return frames[n - 2];
+	return n < 2 || module_kind(p, frames[n - 2]) != PROFILE_MODULE_DATA ? PROFILE_NONE
+									     : frames[n - 2];
 }
 
 /* How long the longest wait in the sample was, with what windows before have of it. */

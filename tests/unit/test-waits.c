@@ -113,11 +113,92 @@ static void test_wakeups(void)
 	CHECK_INT(left_out("cpu-clock", stack, 2), ==, 0);
 }
 
+/* ---- Who waited ---- */
+
+enum { LIBC, PYTHON, EXTENSION, FUNCTION, LOCK, REASON, N_MODULES };
+
+static void add_modules(struct profile *p, uint32_t rows[N_MODULES])
+{
+	static const char *const paths[] = {[LIBC] = "/lib/libc.so.6",
+					    [PYTHON] = "/lib/libpython3.so",
+					    [EXTENSION] = "/x/ext.so"};
+	static const uint8_t kinds[] = {[FUNCTION] = PROFILE_MODULE_RUNTIME,
+					[LOCK] = PROFILE_MODULE_DATA,
+					[REASON] = PROFILE_MODULE_MARKER};
+
+	for (uint32_t i = 0; i < N_MODULES; i++) {
+		const struct profile_module module = {
+			.uid = 900 + i,
+			.kind = kinds[i],
+			.path = i <= EXTENSION ? strtab_put(&p->strings, paths[i]) : STRID_EMPTY,
+			.runtime = i == FUNCTION ? PROFILE_RUNTIME_CPYTHON : 0,
+			.process = PROFILE_NONE};
+
+		rows[i] = profile_add_module(p, &module);
+	}
+}
+
+/* A wait for a lock; a frame is a letter for its module and the function's name. */
+static void add_wait(struct waits_model *m, const char *const *stack)
+{
+	static const char letters[] = "LPEF";
+	struct profile_sample sample = {.value = 10, .n = 1, .thread = m->threads[0]};
+	uint32_t rows[N_MODULES], frames[16], n = 0;
+
+	add_modules(&m->p, rows);
+	for (; stack[n]; n++)
+		frames[n] =
+			add_named(&m->p, rows[strchr(letters, *stack[n]) - letters], stack[n] + 1);
+	frames[n++] = add_named(&m->p, rows[LOCK], "a lock");
+	frames[n++] = profile_add_frame(&m->p, rows[REASON], PROFILE_MARKER_WAIT_LOCK);
+	sample.stack = profile_add_stack(&m->p, frames, n, 0);
+	CHECK(profile_add_sample(&m->p, &sample));
+}
+
+static void check_waiter(const char *const *stack, const char *want)
+{
+	struct waits_model *m = calloc(1, sizeof(*m));
+	struct lock_sum *locks = NULL;
+	char name[64];
+	uint32_t n;
+
+	CHECK(m);
+	profile_init(&m->p, 1 << 20);
+	waits_model_types(m);
+	waits_model_tables(m);
+	add_wait(m, stack);
+	CHECK_INT(waits_by_lock(&m->p, &locks, &n), ==, 0);
+	CHECK_INT(n, ==, 1);
+	CHECK_STR(waits_frame_name(&m->p, locks[0].waiter, name, sizeof(name)), want);
+	free(locks);
+	profile_deinit(&m->p);
+	free(m);
+}
+
+static void test_who_waits(void)
+{
+	static const struct {
+		const char *stack[9], *want;
+	} cases[] = {
+		{{"Lfutex_wait", "Lpthread_mutex_lock", "Pwork", "Pmain"}, "work"},
+		{{"Lfutex_wait", "PPyThread_acquire_lock", "Pcall", "Fconsume", "Frun", "Peval",
+		  "Pmain"},
+		 "consume"},
+		{{"Lfutex_wait", "Eflush", "Pcall", "Fconsume", "Peval", "Pmain"}, "flush"},
+		{{"Lfutex_wait", "Pcall", "Efilter", "Fconsume", "Eeval"}, "call"},
+		{{"Lfutex_wait", "Lread", "Fconsume", "Peval"}, "consume"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		check_waiter(cases[i].stack, cases[i].want);
+}
+
 int main(void)
 {
 	RUN(test_growth);
 	RUN(test_wakeups);
 	RUN(test_by_chance);
 	RUN(test_longest);
+	RUN(test_who_waits);
 	return 0;
 }
