@@ -201,6 +201,12 @@ int record_events_parse(struct record_options *o, const char *value)
 	return r;
 }
 
+void record_ask_for(struct record_options *o, const char *event)
+{
+	if (!o->asked && !o->events_given)
+		o->asked = event;
+}
+
 int record_add_memory_growth(struct record_options *o)
 {
 	if (o->memory_growth)

@@ -37,6 +37,7 @@ struct record_options {
 	uint64_t grown_after_ns;	 /* of allocations; 0: not given */
 	bool allocations, memory_growth; /* their events were added */
 	bool events_given;		 /* by -e */
+	const char *asked; /* the event of the first option for a type; NULL: of -e, or none */
 	bool all, user_only, no_lines, no_inline, no_interpreters, no_native_frames, idle, strict,
 		quiet, verbose;
 };
@@ -62,6 +63,9 @@ void record_say_started(const struct record_options *o, bool command, unsigned i
 int record_events_parse(struct record_options *o, const char *value);
 /* Sets the filter of the last event (--filter). */
 int record_events_filter(struct record_options *o, const char *value);
+/* An option for a type was given. CPU time stands before what options add, but what was asked for
+ * first is shown first. */
+void record_ask_for(struct record_options *o, const char *event);
 /* Adds the event of memory growth, unless it is there. */
 int record_add_memory_growth(struct record_options *o);
 /* Adds the events of allocations, unless they are there. */

@@ -49,7 +49,6 @@ struct top_run {
 	size_t n_pids;
 	struct record_options events; /* of -e and the options for types, and nothing else */
 	const char *type;	      /* of --type; NULL: what was asked for first */
-	const char *asked;	      /* how its title begins */
 	uint64_t rate_hz, interval_ns;
 	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
@@ -171,13 +170,6 @@ static int parse_sort(struct top_run *t, const char *value)
 	return options_complain(&top_command, "--sort", value, "self or total");
 }
 
-/* CPU time stands before what an option adds, but the first table is of what was asked for. */
-static void ask_for(struct top_run *t, const char *type)
-{
-	if (!*t->asked && !t->events.events_given)
-		t->asked = type;
-}
-
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct top_run *t = ctx;
@@ -190,18 +182,18 @@ static int on_option(void *ctx, int id, const char *value)
 		t->events.events_given = true;
 		return record_events_parse(&t->events, value);
 	case OPT_MEMORY:
-		ask_for(t, "memory_growth");
+		record_ask_for(&t->events, "memory_growth");
 		return record_add_memory_growth(&t->events);
 	case OPT_OFF_CPU:
-		ask_for(t, "off_cpu");
+		record_ask_for(&t->events, "off_cpu");
 		t->events.off_cpu = true;
 		return 0;
 	case OPT_LOCKS:
-		ask_for(t, "off_cpu");
+		record_ask_for(&t->events, "off_cpu");
 		t->events.off_cpu = t->events.locks = true;
 		return 0;
 	case OPT_WALL:
-		ask_for(t, "wall");
+		record_ask_for(&t->events, "wall");
 		t->events.off_cpu = t->events.wall = true;
 		return 0;
 	case OPT_IDLE:
@@ -284,7 +276,7 @@ static int choose_type(struct top_run *t)
 {
 	t->screen.one_event = t->type != NULL;
 	if (!t->type)
-		(void)find_type(t, t->asked);
+		(void)find_type(t, t->events.asked ? t->events.asked : "");
 	else if (!find_type(t, t->type))
 		return options_complain(&top_command, "--type", t->type,
 					"there is no table of it: one of -e, cpu, off_cpu "
@@ -470,7 +462,6 @@ int top_main(int argc, char **argv)
 				   .stderr_fd = -EBADF,
 				   .rate_hz = DEFAULT_HZ,
 				   .interval_ns = DEFAULT_INTERVAL,
-				   .asked = "",
 				   .events = {.command = &top_command},
 				   .screen = {.window_ns = DEFAULT_WINDOW}};
 	int r;
