@@ -404,6 +404,8 @@ void profile_clear_counters(struct profile *p);
  * Its counters are those of the type; the first type's view also has those of no type, so that the
  * views of all types add up. */
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
+/* The type of an event; PROFILE_NONE: there is none. */
+uint32_t profile_find_type(const struct profile *p, const char *event);
 /* The name of a type in files with several types: its profile_period_type(), or its event if an
  * earlier type has that name: cpu-clock and task-clock are both "cpu". */
 const char *profile_type_name(const struct profile *p, uint32_t type);

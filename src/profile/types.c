@@ -172,6 +172,15 @@ const char *profile_period_unit(const struct profile *p)
 	return t->period_ns ? "nanoseconds" : "";
 }
 
+uint32_t profile_find_type(const struct profile *p, const char *event)
+{
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		if (strcmp(profile_text(p, p->types[i].event), event) == 0)
+			return i;
+	}
+	return PROFILE_NONE;
+}
+
 const char *profile_type_name(const struct profile *p, uint32_t type)
 {
 	struct profile view, before;

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/render/pprof-types.h"
 
-#include <string.h>
-
 #include "util/cleanup.h"
-
-/* PROFILE_NONE: there is none. */
-static uint32_t find_type(const struct profile *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->n_types; i++) {
-		if (strcmp(profile_text(p, p->types[i].event), name) == 0)
-			return i;
-	}
-	return PROFILE_NONE;
-}
 
 void pprof_types_of(const struct profile *p, struct pprof_types *ret)
 {
-	const uint32_t heap[] = {find_type(p, "alloc_objects"), find_type(p, "alloc_space"),
-				 find_type(p, "inuse_objects"), find_type(p, "inuse_space")};
+	const uint32_t heap[] = {
+		profile_find_type(p, "alloc_objects"), profile_find_type(p, "alloc_space"),
+		profile_find_type(p, "inuse_objects"), profile_find_type(p, "inuse_space")};
 	bool has_heap = true;
 	uint32_t n = 0;
 

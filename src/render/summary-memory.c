@@ -72,15 +72,6 @@ static void put_kills(const struct summary_page *pg)
 	summary_put_more(pg, p->victims.n, N_RESIDENTS);
 }
 
-static bool has_type(const struct profile *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->n_types; i++) {
-		if (strcmp(profile_text(p, p->types[i].event), name) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool has_java(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->modules.n; i++) {
@@ -93,7 +84,7 @@ static bool has_java(const struct profile *p)
 /* A VM tells of what it allocates, but not of what it finds unused. */
 static void put_java(const struct summary_page *pg)
 {
-	if (has_type(pg->p, "inuse_space") && has_java(pg->p))
+	if (profile_find_type(pg->p, "inuse_space") != PROFILE_NONE && has_java(pg->p))
 		summary_put_fact(pg, "\nJava heap", "not in inuse_",
 				 "a Java VM reports what it allocates, not what it frees");
 }
