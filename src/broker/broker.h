@@ -60,6 +60,7 @@ struct broker_options {
 	uint64_t stop_deadline_ns; /* so long after broker_stop() the rest is killed; 0: never */
 	/* Capture only */
 	const char *title;
+	const char *asked; /* the event that it is made for; NULL: the first */
 	struct broker_output {
 		const char *path; /* for messages */
 		int fd;

@@ -320,6 +320,8 @@ int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int sta
 	if (!o->input_path)
 		send_host_facts(&to);
 	setup_put_text(&to, TEXT_TITLE, o->title);
+	if (o->asked)
+		setup_put_text(&to, TEXT_ASKED, o->asked);
 	setup_put_text(&to, TEXT_SYMBOL, o->view_symbol);
 	setup_put_text(&to, TEXT_COMM, o->view_comm);
 	setup_put_text(&to, TEXT_CONTAINER, o->view_container);

@@ -254,12 +254,20 @@ static int add_types(struct record_options *o, int id, const char *value)
 	case OPT_FILTER:
 		return record_events_filter(o, value);
 	case OPT_ALLOC:
+		record_ask_for(o, "alloc_space");
 		return record_add_allocations(o);
+	case OPT_MEMORY:
+		record_ask_for(o, "memory_growth");
+		return record_add_memory_growth(o);
+	case OPT_EVERYTHING:
+		o->off_cpu = o->wall = o->locks = true;
+		return record_add_memory_growth(o);
 	default:
-		o->off_cpu |= id != OPT_MEMORY;
-		o->wall |= id == OPT_WALL || id == OPT_EVERYTHING;
-		o->locks |= id == OPT_LOCKS || id == OPT_EVERYTHING;
-		return id == OPT_MEMORY || id == OPT_EVERYTHING ? record_add_memory_growth(o) : 0;
+		record_ask_for(o, id == OPT_WALL ? "wall" : "off_cpu");
+		o->off_cpu = true;
+		o->wall |= id == OPT_WALL;
+		o->locks |= id == OPT_LOCKS;
+		return 0;
 	}
 }
 

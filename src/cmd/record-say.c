@@ -62,19 +62,25 @@ void record_say_if_plain(const struct broker_event *blocks)
 			    "[not seen]: run as root, or: sysctl kernel.perf_event_paranoid=1");
 }
 
+/* That of CPU time is found out later. */
+static const char *event_name(const struct broker_event *e)
+{
+	return *e->event.name ? e->event.name : "CPU time";
+}
+
 void record_say_what_is_left_out(const struct record_options *o)
 {
 	char left_out[SAMPLE_MAX_EVENTS * sizeof(o->events[0].event.name)] = "", names[256];
-	/* That of CPU time is found out later. */
-	const char *first = *o->events[0].event.name ? o->events[0].event.name : "CPU time";
+	const char *kept = o->asked ? o->asked : event_name(&o->events[0]);
 	size_t n = 0;
 
-	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++) {
+	for (uint32_t i = 0; i < o->n_events && n < sizeof(left_out); i++) {
 		const struct broker_event *e = &o->events[i];
 
-		if (e->use != SAMPLE_USE_SWITCHES && e->use != SAMPLE_USE_WAKEUPS)
+		if (e->use != SAMPLE_USE_SWITCHES && e->use != SAMPLE_USE_WAKEUPS &&
+		    strcmp(event_name(e), kept) != 0)
 			n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s",
-					      n ? ", " : "", e->event.name);
+					      n ? ", " : "", event_name(e));
 	}
 	for (uint32_t i = 0; i < o->outputs.n && o->n_events > 1; i++) {
 		const struct format *f = outputs_format(&o->outputs, i);
@@ -82,7 +88,7 @@ void record_say_what_is_left_out(const struct record_options *o)
 		if (!f->all_types)
 			log_warning("%s will hold %s alone, without %s: %s has one event; these "
 				    "formats hold all: %s",
-				    o->outputs.items[i].path, first, left_out, f->name,
+				    o->outputs.items[i].path, kept, left_out, f->name,
 				    format_names_of_all_types(names, sizeof(names)));
 	}
 }

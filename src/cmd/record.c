@@ -304,6 +304,7 @@ static int set_up(struct record_run *r, struct broker_options *o)
 	r->config->inline_frames = !r->options.no_inline;
 	r->config->demangle = r->options.demangle;
 	o->config = r->config;
+	o->asked = r->options.asked;
 	o->begun = on_begun;
 	e = session_open(&r->session, NULL, on_signal, r);
 	if (e < 0)

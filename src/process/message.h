@@ -122,6 +122,7 @@ enum text_kind {
 	TEXT_HOST_ID,
 	TEXT_KERNEL_RELEASE,
 	TEXT_TITLE,
+	TEXT_ASKED, /* the event that a capture is made for */
 	TEXT_SERVICE_NAME,
 	TEXT_FILTER,	    /* a rule, see filter-rule.h */
 	TEXT_ALLOW,	    /* globs of keys of resource attributes to keep; "": all */

@@ -406,6 +406,8 @@ void profile_clear_counters(struct profile *p);
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
 /* The type of an event; PROFILE_NONE: there is none. */
 uint32_t profile_find_type(const struct profile *p, const char *event);
+/* The one to show first: that of the event, if there is one; event NULL: the first. */
+uint32_t profile_asked_type(const struct profile *p, const char *event);
 /* The name of a type in files with several types: its profile_period_type(), or its event if an
  * earlier type has that name: cpu-clock and task-clock are both "cpu". */
 const char *profile_type_name(const struct profile *p, uint32_t type);

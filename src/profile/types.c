@@ -181,6 +181,13 @@ uint32_t profile_find_type(const struct profile *p, const char *event)
 	return PROFILE_NONE;
 }
 
+uint32_t profile_asked_type(const struct profile *p, const char *event)
+{
+	uint32_t type = event ? profile_find_type(p, event) : 0;
+
+	return type == PROFILE_NONE ? 0 : type;
+}
+
 const char *profile_type_name(const struct profile *p, uint32_t type)
 {
 	struct profile view, before;

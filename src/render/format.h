@@ -17,7 +17,7 @@ enum format_negative {
 struct format {
 	const char *suffix, *name, *help;
 	bool lines;	/* has source lines */
-	bool all_types; /* has samples of several events; else only of the first */
+	bool all_types; /* has samples of several events; else only of the one asked for */
 	enum format_negative negative;
 	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
 	/* Renders the difference of two profiles; NULL: not supported. */

@@ -52,6 +52,8 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 	put_member(out, "unit", profile_period_unit(p));
 	if (before)
 		fputs(",\"before\":1", out);
+	if (info->asked && strcmp(info->asked, profile_text(p, t->event)) == 0)
+		fputs(",\"asked\":1", out);
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",

@@ -3,7 +3,7 @@
 
 #include "util/cleanup.h"
 
-void pprof_types_of(const struct profile *p, struct pprof_types *ret)
+void pprof_types_of(const struct profile *p, const char *asked, struct pprof_types *ret)
 {
 	const uint32_t heap[] = {
 		profile_find_type(p, "alloc_objects"), profile_find_type(p, "alloc_space"),
@@ -25,5 +25,5 @@ void pprof_types_of(const struct profile *p, struct pprof_types *ret)
 			ret->order[n++] = heap[k];
 	}
 	ret->of_heap = has_heap && heap[1] == 0;
-	ret->shown = ret->of_heap ? heap[3] : 0;
+	ret->shown = ret->of_heap ? heap[3] : profile_asked_type(p, asked);
 }

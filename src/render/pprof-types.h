@@ -3,7 +3,8 @@
 /*
  * The order in which pprof files have their types. Of allocations it is the order of Go's heap
  * profiles, which users of go tool pprof know and whose first value its option -mean divides by:
- * blocks before their bytes, allocated before in use, and what is in use is shown first.
+ * blocks before their bytes, allocated before in use, and what is in use is shown first. Of others
+ * the one asked for is.
  */
 #include "src/profile/profile.h"
 
@@ -13,4 +14,5 @@ struct pprof_types {
 	bool of_heap;			   /* the first row is of allocations, so is the file */
 };
 
-void pprof_types_of(const struct profile *p, struct pprof_types *ret);
+/* asked: the event that the capture was made for; NULL: the first type. */
+void pprof_types_of(const struct profile *p, const char *asked, struct pprof_types *ret);

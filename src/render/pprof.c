@@ -490,7 +490,7 @@ static int pprof_init(struct pprof *pp)
 	const struct profile *p = pp->p;
 
 	pp->with_samples = knows_samples(p) && !knows_blocks(p);
-	pprof_types_of(p, &pp->types);
+	pprof_types_of(p, pp->info->asked, &pp->types);
 	strtab_init(&pp->strings, MAX_STRING_BYTES);
 	pp->stack.max = UINT32_MAX;
 	pp->mapping_ids = calloc((size_t)p->modules.n + 1, sizeof(*pp->mapping_ids));

@@ -17,6 +17,7 @@ struct render_info {
 	const char *version; /* perfwalk's */
 	const char *title;   /* the command of the capture: "perfwalk record -a -d 10" */
 	const char *sum; /* how files were added up: "samples of 10 ms and of 1 ms, by weight" */
+	const char *asked; /* the event that a capture was made for; NULL: that of the first type */
 	const char *reduced; /* reduced quality of a daemon: "lines,rate/2"; NULL or "": none */
 	uint32_t n_cpus;
 	const char *const

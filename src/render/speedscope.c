@@ -28,6 +28,7 @@ struct speedscope {
 	struct by_thread by_thread;
 	uint32_t *busiest; /* threads */
 	int64_t *values;   /* by thread */
+	uint32_t n_written;
 };
 
 static void put_frames(struct speedscope *s)
@@ -95,6 +96,7 @@ static void begin_profile(struct speedscope *s, const char *name, int64_t total)
 	const char *unit = profile_period_unit(s->p);
 	char typed[640];
 
+	s->n_written++;
 	(void)snprintf(typed, sizeof(typed), "%.120s: %s", s->type ? s->type : "", name);
 	/* We keep these of its units; all else are plain numbers. */
 	if (strcmp(unit, "nanoseconds") != 0 && strcmp(unit, "bytes") != 0)
@@ -206,11 +208,12 @@ static int put_type(struct speedscope *s)
 static int put_file(struct speedscope *s)
 {
 	const struct profile *all = s->p;
+	uint32_t asked = profile_asked_type(all, s->info->asked), active = 0;
 	int r = 0;
 
 	(void)fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n",
 		    s->out);
-	(void)fputs("\"exporter\":\"perfwalk\",\"activeProfileIndex\":0,\"name\":", s->out);
+	(void)fputs("\"exporter\":\"perfwalk\",\"name\":", s->out);
 	json_put_string(s->out, s->info->title ? s->info->title : "perfwalk");
 	(void)fputs(",\n", s->out);
 	put_frames(s);
@@ -220,12 +223,14 @@ static int put_file(struct speedscope *s)
 
 		profile_view(all, i, &view);
 		s->p = &view;
+		if (i == asked)
+			active = s->n_written;
 		s->type = all->n_types > 1 ? profile_type_name(all, i) : NULL;
 		(void)fputs(i ? ",\n" : "", s->out);
 		r = put_type(s);
 	}
 	s->p = all;
-	(void)fputs("]}\n", s->out);
+	(void)fprintf(s->out, "],\"activeProfileIndex\":%" PRIu32 "}\n", active);
 	return r;
 }
 

@@ -76,6 +76,8 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		return text_set(&s->info.kernel_release, text);
 	case TEXT_TITLE:
 		return text_set(&s->info.title, text);
+	case TEXT_ASKED:
+		return text_set(&s->info.asked, text);
 	case TEXT_SERVICE_NAME:
 		return text_set(&s->info.service_name, text);
 	case TEXT_ALLOW:
@@ -418,6 +420,7 @@ static void deinit(struct symbolizer *s)
 	free((void *)s->info.denied_attributes);
 	free((void *)s->info.kernel_release);
 	free((void *)s->info.title);
+	free((void *)s->info.asked);
 	free((void *)s->info.service_name);
 	free((void *)s->info.reduced);
 	for (uint32_t i = 0; i < s->n_outputs; i++) {

@@ -15,17 +15,17 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* A format that holds one type gets the first; record said so when it began. */
+/* A format that holds one type gets that one; record said so when it began. */
 static int render_profile(const struct symbolizer *s, const struct format *format, FILE *f)
 {
-	struct profile first;
+	struct profile asked;
 
 	if (s->setup.view == VIEW_DIFF)
 		return format->render_diff(&s->viewer.before, &s->profile, &s->info, f);
 	if (format->all_types)
 		return format->render(&s->profile, &s->info, f);
-	profile_view(&s->profile, 0, &first);
-	return format->render(&first, &s->info, f);
+	profile_view(&s->profile, profile_asked_type(&s->profile, s->info.asked), &asked);
+	return format->render(&asked, &s->info, f);
 }
 
 static int render_to(struct symbolizer *s, const char *what, int fd, const struct format *format)

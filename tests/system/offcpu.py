@@ -3,6 +3,7 @@
 """record --off-cpu: how long threads are blocked, where and for what. The truth is the workload's own clocks:
 wall time less CPU time around each wait. A block lasts until its thread runs again; what a thread waited for a
 CPU when it was preempted is no block, and rounds in which that happened are told apart. Needs root and tracefs."""
+import json
 import os
 import re
 import signal
@@ -380,6 +381,7 @@ for l in locks[1:]: threading.Thread(target=l.acquire, daemon=True).start()
 print("ready", flush=True)
 locks[0].acquire()
 """
+HANGS_SUFFIXES = ("pb.gz", "folded", "speedscope.json", "html")
 
 
 def of_a_process_that_hangs():
@@ -388,7 +390,7 @@ def of_a_process_that_hangs():
     rig.check(p.stdout.readline() == "ready\n", "a process that hangs")
     tids = [int(x) for x in os.listdir(f"/proc/{p.pid}/task")]
     rig.wait_for("all threads wait", lambda: all(rig.status_of(f"{p.pid}/task/{t}")["State"].startswith("S") for t in tids))
-    out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", "-o", "hangs.pb.gz"], cwd=rig.workdir(),
+    out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", *sum((["-o", f"hangs.{s}"] for s in HANGS_SUFFIXES), [])], cwd=rig.workdir(),
                          capture_output=True, text=True, timeout=120, check=True).stdout
     us = 1e6 * len(tids) * float(re.search(r" for ([\d.]+) s on ", out)[1])
     stacks = folded_of("hangs.pb.gz", of=rig.comm_of(p.pid))
@@ -396,6 +398,35 @@ def of_a_process_that_hangs():
     # The head of the summary has a tenth of a second.
     rig.check(len(tids) == 3 and 0.9 * us <= told <= 1.05 * us, f"{len(tids)} threads that wait for locks: {told} us of {us:.0f}, all {stacks}")
     rig.check(re.search(r"^  blocked +[\d.]+ s ", out, re.M), f"the summary accounts for it: {out}")
+    begins_with_what_was_asked_for(stacks)
+    rig.end(p)
+
+
+def contents(name):
+    with open(rig.path(name), encoding="utf-8") as f:
+        return f.read()
+
+
+def begins_with_what_was_asked_for(stacks):
+    """No CPU time is in the capture, and --off-cpu asked for none: readers of one type show the blocks."""
+    us = sum(us for _, us in stacks)
+    folded = sum(int(line.rsplit(" ", 1)[1]) for line in contents("hangs.folded").splitlines())
+    rig.check(abs(folded - us) <= len(stacks), f"folded stacks have off-CPU time: {folded} us of {us}")
+    report = subprocess.run([rig.perfwalk(), "report", rig.path("hangs.pb.gz")], capture_output=True, text=True, timeout=60, check=True).stdout
+    rig.check("\noff_cpu for " in report, f"a report of pprof reads it: {report[:200]}")
+    speedscope = json.loads(contents("hangs.speedscope.json"))
+    shown = speedscope["profiles"][speedscope["activeProfileIndex"]]
+    rig.check(shown["name"] == "off_cpu: all processes" and abs(shown["endValue"] / 1000 - us) <= len(stacks), f"speedscope begins with it: {shown['name']}")
+    page = json.loads(re.search(r'id="data">(.*?)</script>', contents("hangs.html"), re.S)[1])
+    asked = [c["meta"]["event"] for c in page if c["meta"].get("asked")]
+    rig.check(asked == ["off_cpu"], f"the page, too: {asked}")
+
+
+def of_one_that_only_sleeps():
+    p = rig.start(["sleep", "1000"])
+    out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "1", "-o", "sleeps.folded"], cwd=rig.workdir(),
+                         capture_output=True, text=True, timeout=120, check=True).stdout
+    rig.check("No samples: threads only waited for work" in out and not contents("sleeps.folded"), f"nothing but [idle]: {out[-300:]}")
     rig.end(p)
 
 
@@ -417,6 +448,7 @@ def main():
     of_a_command(program)
     wire_form()
     of_a_process_that_hangs()
+    of_one_that_only_sleeps()
     beside_memory(program)
     idle_threads()
     without_tracefs(program)

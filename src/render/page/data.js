@@ -143,7 +143,12 @@ const comparing = inFile.some((raw) => raw.meta.before);
 // Otherwise each is another event, and one is shown. The URL holds the view, so choosing another
 // event loads the page again.
 const events = comparing ? [] : inFile.map((raw) => raw.meta.event);
-const eventIn = (fragment) => Math.max(0, events.indexOf(new URLSearchParams(fragment.slice(1)).get('event')));
+const askedEvent = Math.max(0, inFile.findIndex((raw) => raw.meta.asked));
+function eventIn(fragment) {
+	const event = events.indexOf(new URLSearchParams(fragment.slice(1)).get('event'));
+
+	return event < 0 ? askedEvent : event;
+}
 const shownEvent = eventIn(location.hash);
 const captures = (comparing ? inFile : [inFile[shownEvent]]).map(decodeCapture);
 // Is the number of samples known in all?

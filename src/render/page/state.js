@@ -15,7 +15,7 @@ const choices = {
 	sort: ['self', 'total', 'change', 'name', 'module'],
 };
 const state = {
-	event: events[0],
+	event: events[askedEvent],
 	tab: 'graph',
 	split: !comparing && captures[0].meta.event === 'wall' ? 'thread' : 'process',
 	order: 'heavy',
