@@ -512,6 +512,8 @@ static const char *why_none(const struct profile *p)
 	if (strcmp(profile_text(p, p->types[0].event), "alloc_space") == 0)
 		return "no block was picked. The library is in no static and setuid program,\n"
 		       "and a Go program picks blocks only if it calls runtime/pprof";
+	if (profile_counter(p, PROFILE_IDLE_US))
+		return "threads only waited for work, which --idle shows";
 	if (p->types[0].period_ns)
 		return "none of the selected tasks ran";
 	return "this event did not happen in the selected tasks";

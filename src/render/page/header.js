@@ -123,6 +123,8 @@ function whyEmpty(counters) {
 		return `No samples: all ${count(lost)} were lost. Record at a lower rate (record -F).`;
 	if (counters.samples_filtered)
 		return `No samples: the options of the capture left out all ${count(counters.samples_filtered)}. Choose other processes, users, units or containers; perfwalk list shows what is there.`;
+	if (counters.threads_idle_us)
+		return 'No samples: threads only waited for work. record --off-cpu --idle shows where.';
 	return 'No samples: nothing that was recorded used a CPU, or the event did not happen. Record for longer (record -d), or while the program works. record --off-cpu shows what idle threads wait for.';
 }
 function showHeader() {
