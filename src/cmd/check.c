@@ -24,6 +24,7 @@
 
 #include "src/broker/events.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/container-options.h"
 #include "src/cmd/profile-types.h"
 #include "src/process/frame-ring.h"
 #include "src/process/sandbox.h"
@@ -81,7 +82,7 @@ static void fix(const char *text)
 	(void)printf("%-22s -> %s\n", "", text);
 }
 
-/* A command to copy, for the end. What only the caller of a container can give has none. */
+/* A command to copy, for the end. */
 static void command(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void command(struct check *c, const char *format, ...)
@@ -307,7 +308,7 @@ static void say_tracepoints(struct check *c)
 	}
 	line(NOTE, "tracepoints", "is not readable: -e SUBSYSTEM:NAME does not work");
 	fix("run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
-	if (geteuid() == 0 && access("/sys/kernel/tracing", F_OK) == 0)
+	if (counts(c, SAMPLE_CAP_SYS_ADMIN) && access("/sys/kernel/tracing", F_OK) == 0)
 		command(c, "mount -t tracefs none /sys/kernel/tracing");
 }
 
@@ -636,6 +637,16 @@ static int verdict(const struct check *c)
 		       : EXIT_CODE_NOT_SUPPORTED;
 }
 
+static void say_options(const struct check *c)
+{
+	char missing[512];
+
+	container_options_missing(&c->circumstances, missing, sizeof(missing));
+	if (*missing && !in_user_namespace())
+		(void)printf("In a container it needs these options of podman or docker:\n    %s\n",
+			     missing);
+}
+
 int check_main(int argc, char **argv)
 {
 	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
@@ -686,5 +697,6 @@ int check_main(int argc, char **argv)
 	r = verdict(c);
 	if (*c->commands)
 		(void)printf("What is missing comes with:\n%s", c->commands);
+	say_options(c);
 	return r;
 }

@@ -4,6 +4,7 @@ libcmd_a_SOURCES = \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
+	src/cmd/container-options.c src/cmd/container-options.h \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \

@@ -186,6 +186,10 @@ def main():
     paranoid = next(x for x in lines if " paranoid " in x)
     rig.check("seccomp filter refuses" in verdict(p) and "CAP_SYS_ADMIN" not in paranoid,
               f"which is the filter's doing, and no other cause is blamed: {paranoid!r}")
+    options = options_said(p)
+    p = run(*base, *options, *root, "/perfwalk", "check")
+    rig.check(p.returncode == 0 and "--pid=host" in options and not options_said(p),
+              f"with the {len(options)} options that it ends with, nothing is missing: {verdict(p)}{p.stderr}")
     p = run(*base, *root, "/perfwalk", "record", "-d", "1", "-o", "/tmp/x.html")
     rig.check(p.returncode == 3 and "seccomp filter refuses" in p.stderr and "perfwalk check" in p.stderr,
               f"a capture there says the same: {p.stderr.strip()[-200:]!r}")
@@ -195,6 +199,11 @@ def main():
               f"a container without capabilities, whose root is told to become no root: {verdict(p)}")
     p = run(*base, "--privileged", "--pid=host", *root, "/perfwalk", "check")
     rig.check(p.returncode == 0, f"a privileged container: {verdict(p)}{p.stderr}")
+
+
+def options_said(p):
+    """Those of podman and docker that are missing."""
+    return p.stdout.partition("options of podman or docker:\n")[2].split()
 
 
 def make_rootfs():
