@@ -51,7 +51,7 @@ check_PROGRAMS += \
 	tests/unit/test-alloc-place \
 	tests/unit/test-probe-place \
 	tests/unit/test-symbolize-demangle
-tests_unit_test_alloc_place_SOURCES = tests/unit/test-alloc-place.c
+tests_unit_test_alloc_place_SOURCES = tests/unit/test-alloc-place.c tests/unit/go-builds.h tests/unit/compile.h tests/unit/workshop.h
 tests_unit_test_alloc_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c tests/unit/probe-target.h
 tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)

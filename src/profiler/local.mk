@@ -89,7 +89,7 @@ tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libho
 EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c tests/bench/allocations.py
 
 check_PROGRAMS += tests/unit/test-go-program
-tests_unit_test_go_program_SOURCES = tests/unit/test-go-program.c tests/unit/compile.h tests/unit/test.h
+tests_unit_test_go_program_SOURCES = tests/unit/test-go-program.c tests/unit/go-builds.h tests/unit/compile.h tests/unit/workshop.h tests/unit/test.h
 tests_unit_test_go_program_LDADD = libprofiler.a libruntimes.a $(symbolize_test_libs)
 
 check_PROGRAMS += tests/unit/test-block-proofs

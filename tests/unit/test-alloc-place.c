@@ -4,13 +4,11 @@
  * functions are. Skipped where there is no Go. That what is no such program has none.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "symbolize/alloc-place.h"
-#include "tests/unit/compile.h"
+#include "tests/unit/go-builds.h"
 #include "tests/unit/test.h"
 
 /* Its code begins at the address that its ELF file says: it is not position independent. The
@@ -39,34 +37,23 @@ static const char source[] =
 	"at[\"runtime.mProf_Malloc\"])\n"
 	"}\n";
 
-static char dir[] = "/tmp/alloc-place-XXXXXX";
-
 static void test_go(void)
 {
 	struct alloc_places p = {.n_picked = 0};
 	unsigned long picked = 0, ended = 0, inside = 0, outside = 0, rate = 0;
-	char path[64];
 	FILE *f;
-	int fd;
 
-	if (test_compile(dir, "full stripped said", "%s",
-			 "go build -o full place.go && "
-			 "go build -ldflags='-s -w' -o stripped place.go && "
-			 "./full full > said") != 0) {
-		(void)printf("skipped: no go, or it cannot build\n");
+	if (!build_go(source, "./full full > said", "said"))
 		return;
-	}
-	(void)snprintf(path, sizeof(path), "%s/said", dir);
-	f = fopen(path, "re");
-	CHECK(f);
+	f = run_read("cat said");
 	CHECK_INT(fscanf(f, "%lu %lu %lu %lu %lu", &picked, &ended, &inside, &outside, &rate), ==,
 		  5);
-	(void)fclose(f);
+	(void)pclose(f);
 	for (int stripped = 0; stripped < 2; stripped++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", dir, stripped ? "stripped" : "full");
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		CHECK(fd >= 0);
-		CHECK_INT(alloc_places_find(fd, path, &p), ==, 0);
+		const char *name = stripped ? "stripped" : "full";
+		int fd = open_file(name);
+
+		CHECK_INT(alloc_places_find(fd, name, &p), ==, 0);
 		CHECK_INT(p.runtime, ==, ALLOC_RUNTIME_GO);
 		CHECK_INT(p.n_picked, ==, 1);
 		if (!stripped) { /* the linker may place the other's code elsewhere */
@@ -87,28 +74,19 @@ static void test_go(void)
 static void test_others(void)
 {
 	struct alloc_places p;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int fd = open_file("/proc/self/exe");
 
 	CHECK_INT(alloc_places_find(fd, "/x/program", &p), ==, -ENOENT);
 	(void)close(fd);
-	fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	fd = open_file("/proc/self/stat");
 	CHECK(alloc_places_find(fd, "/x/program", &p) < 0);
 	(void)close(fd);
 }
 
 int main(void)
 {
-	char path[64];
-	FILE *f;
-
-	CHECK(mkdtemp(dir));
-	(void)snprintf(path, sizeof(path), "%s/place.go", dir);
-	f = fopen(path, "we");
-	CHECK(f);
-	(void)fputs(source, f);
-	(void)fclose(f);
+	test_make_directory(dir);
 	RUN(test_go);
 	RUN(test_others);
-	(void)test_compile(dir, "", "rm -r %s", dir);
 	return 0;
 }

@@ -3,14 +3,12 @@
  * What is found of a Go program, which is built here: it looks itself whether the word where its
  * garbage collector should count cycles does so. Skipped where there is no Go.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "src/profiler/go-program.h"
-#include "tests/unit/compile.h"
+#include "tests/unit/go-builds.h"
 #include "tests/unit/test.h"
 
 /* Prints that word and how many cycles there were: it is not position independent. */
@@ -30,15 +28,11 @@ static const char source[] =
 	"	fmt.Println(*(*uint32)(p), m.NumGC)\n"
 	"}\n";
 
-static char dir[] = "/tmp/go-program-XXXXXX";
-
-static struct go_program find(const char *path)
+static struct go_program find(const char *name)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct go_program found;
+	int fd = open_file(name);
+	struct go_program found = go_program_find(fd);
 
-	CHECK(fd >= 0);
-	found = go_program_find(fd);
 	(void)close(fd);
 	return found;
 }
@@ -46,18 +40,13 @@ static struct go_program find(const char *path)
 static void check_program(const char *name)
 {
 	unsigned long word = 0, cycles = 0;
-	struct go_program found;
-	char path[64], command[128];
+	struct go_program found = find(name);
 	FILE *said;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-	found = find(path);
 	CHECK_INT(found.version, >=, 18);
 #ifdef __x86_64__
 	CHECK_INT(found.cycle, !=, 0);
-	(void)snprintf(command, sizeof(command), "%s %" PRIu64, path, found.cycle);
-	said = popen(command, "re");
-	CHECK(said != NULL);
+	said = run_read("./%s %" PRIu64, name, found.cycle);
 	CHECK_INT(fscanf(said, "%lu %lu", &word, &cycles), ==, 2);
 	(void)pclose(said);
 	CHECK_INT(cycles, >=, 5);
@@ -67,12 +56,8 @@ static void check_program(const char *name)
 
 static void test_go(void)
 {
-	if (test_compile(dir, "full stripped", "%s",
-			 "go build -o full cycles.go && "
-			 "go build -ldflags='-s -w' -o stripped cycles.go") != 0) {
-		(void)printf("skipped: no go, or it cannot build\n");
+	if (!build_go(source, "true", ""))
 		return;
-	}
 	check_program("full");
 	check_program("stripped");
 }
@@ -86,17 +71,8 @@ static void test_others(void)
 
 int main(void)
 {
-	char path[64];
-	FILE *f;
-
-	CHECK(mkdtemp(dir));
-	(void)snprintf(path, sizeof(path), "%s/cycles.go", dir);
-	f = fopen(path, "we");
-	CHECK(f);
-	(void)fputs(source, f);
-	(void)fclose(f);
+	test_make_directory(dir);
 	RUN(test_go);
 	RUN(test_others);
-	(void)test_compile(dir, "", "rm -r %s", dir);
 	return 0;
 }
