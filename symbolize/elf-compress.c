@@ -125,7 +125,7 @@ int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes)
 }
 
 #ifdef HAVE_LZMA
-/* The size is known only at the end, so the buffer doubles. */
+/* The size is known only at the end, so the buffer doubles, up to max_bytes. */
 static int unxz(lzma_stream *s, struct elf_bytes *out, uint64_t max_bytes)
 {
 	size_t room = 0;
@@ -138,6 +138,8 @@ static int unxz(lzma_stream *s, struct elf_bytes *out, uint64_t max_bytes)
 
 			if (room >= max_bytes)
 				return -EFBIG;
+			if (more > max_bytes - room)
+				more = (size_t)(max_bytes - room);
 			bigger = realloc(out->heap, room + more);
 			if (!bigger)
 				return -ENOMEM;

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -212,6 +213,25 @@ static void test_mini(void)
 	symbol_file_free(f);
 }
 
+/* The file inside counts as inflated: the limit is for all of a file. */
+static void test_mini_limit(void)
+{
+	uint64_t size, worker = address_of("plain", "worker", &size);
+	char path[512];
+	struct stat table;
+
+	(void)snprintf(path, sizeof(path), "%s/table", dir);
+	CHECK_INT(stat(path, &table), ==, 0);
+	for (int more = -1; more <= 1; more += 2) {
+		struct symbol_file *f = open_file("mini", (uint64_t)(table.st_size + more));
+		struct symbol s;
+
+		CHECK_INT(symbol_file_lookup(f, worker, &s), ==, more < 0);
+		CHECK_INT(symbol_file_refused(f), ==, more < 0);
+		symbol_file_free(f);
+	}
+}
+
 /* 1 GiB of zeros, a cut stream, bytes that are no ELF file: the names of .dynsym are left. */
 static void test_mini_damaged(void)
 {
@@ -323,6 +343,7 @@ int main(void)
 	RUN(test_sections_limit);
 #ifdef HAVE_LZMA
 	RUN(test_mini);
+	RUN(test_mini_limit);
 	RUN(test_mini_damaged);
 #endif
 	RUN(test_dwz);
