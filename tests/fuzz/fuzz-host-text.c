@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target: texts of /proc and of container engines, by the first byte of the input: lines
- * of maps, a cgroup file, paths of control groups, what an engine wrote down of a container, and
- * any JSON.
+ * of maps (as the profiler and the opener read them), a cgroup file, paths of control groups, what
+ * an engine wrote down of a container, any JSON, and lines of mountinfo.
  */
 #include "src/host/host.h"
+#include "src/opener/internal.h"
 #include "src/opener/mount-line.h"
 #include "tests/fuzz/input.h"
 #include "util/json-read.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* What the opener looks for, in a line that a newline ends. */
+static void look_at_map(const uint8_t *text, size_t n)
+{
+	char *line = malloc(n + 1);
+	uint64_t address = 0;
+
+	if (!line)
+		abort();
+	memcpy(line, text, n);
+	line[n] = '\n';
+	input_sink += (unsigned int)opener_rank_runtime(line, n);
+	if (opener_is_context(line, n, &address))
+		input_sink += (unsigned int)address;
+	free(line);
+}
 
 static void read_maps(uint8_t *text, size_t n)
 {
@@ -27,6 +44,7 @@ static void read_maps(uint8_t *text, size_t n)
 		if (host_parse_maps_line(line, length, &m))
 			input_touch_text(m.path);
 		free(line);
+		look_at_map(text, length);
 		text += length + (end != NULL);
 		n -= length + (end != NULL);
 	}
