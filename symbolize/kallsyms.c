@@ -46,26 +46,12 @@ struct kernel_module {
 	char name[MAX_MODULE];
 };
 
-struct part {
-	uint64_t start;
-	size_t offset; /* in the text; the part ends where the next begins */
-	struct kallsyms *k;
-	bool loaded;
-};
-
 /* Entries of one module, up to the next run. */
 struct module_run {
 	uint32_t first, module;
 };
 
-struct kallsyms {
-	const char *text;	  /* NULL: only the fields below max_bytes are used */
-	struct mapped_file *file; /* has the text; or: */
-	char *kept;		  /* the text itself */
-	size_t n_text, n_kernel;
-	ARRAY(struct part) parts; /* of the kernel proper, sorted */
-	struct kallsyms *added;	  /* modules and programs; may be NULL */
-	uint64_t max_bytes;
+struct kallsyms_table {
 	uint64_t base;	 /* of the first entry */
 	uint32_t *near;	 /* starts of the entries after that, sorted */
 	uint64_t *far;	 /* the same, absolute, if they do not fit there; else NULL */
@@ -75,39 +61,32 @@ struct kallsyms {
 	ARRAY(struct kernel_module) module_names; /* 0: the kernel proper */
 	char *blob;
 	size_t n_blob;
+	bool any_address;
 	uint64_t n_refused;
 };
 
 /* While reading, name and module are in the value and extra of a sort pair. */
 struct kallsyms_reader {
-	struct kallsyms *k;
+	struct kallsyms_table *t;
 	ARRAY(struct sort_pair) pairs;
 	size_t cap_blob, max_bytes;
 	size_t last; /* where the last name of the blob begins; 0: there is none */
-	bool any_address;
-	uint64_t n_refused;
 };
 
 #define EXTRA_MODULE   0xffffu
 #define EXTRA_EXTERNAL 0x10000u
 
-struct kallsyms *kallsyms_free(struct kallsyms *k)
+static struct kallsyms_table *kallsyms_table_free(struct kallsyms_table *t)
 {
-	if (!k)
+	if (!t)
 		return NULL;
-	free(k->near);
-	free(k->far);
-	free(k->names);
-	array_deinit(&k->runs);
-	array_deinit(&k->module_names);
-	free(k->blob);
-	for (uint32_t i = 0; i < k->parts.n; i++)
-		kallsyms_free(k->parts.items[i].k);
-	array_deinit(&k->parts);
-	kallsyms_free(k->added);
-	mapped_file_free(k->file);
-	free(k->kept);
-	free(k);
+	free(t->near);
+	free(t->far);
+	free(t->names);
+	array_deinit(&t->runs);
+	array_deinit(&t->module_names);
+	free(t->blob);
+	free(t);
 	return NULL;
 }
 
@@ -128,51 +107,51 @@ static bool is_end_marker(const char *name, size_t n)
 /* Lines of one module follow each other, so the last module is nearly always the right one. */
 static int module_intern(struct kallsyms_reader *rd, const char *name, size_t n, uint32_t *ret)
 {
-	struct kallsyms *k = rd->k;
+	struct kallsyms_table *t = rd->t;
 	struct kernel_module *m;
 
 	if (n >= MAX_MODULE)
 		n = MAX_MODULE - 1;
-	for (uint32_t i = k->module_names.n; i-- > 0;) {
-		m = &k->module_names.items[i];
+	for (uint32_t i = t->module_names.n; i-- > 0;) {
+		m = &t->module_names.items[i];
 		if (memcmp(m->name, name, n) == 0 && m->name[n] == 0) {
 			*ret = i;
 			return 0;
 		}
 	}
-	m = array_push(&k->module_names);
+	m = array_push(&t->module_names);
 	if (!m)
 		return -ENOMEM;
 	memcpy(m->name, name, n);
-	*ret = k->module_names.n - 1;
+	*ret = t->module_names.n - 1;
 	return 0;
 }
 
 static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint32_t *ret)
 {
-	struct kallsyms *k = rd->k;
+	struct kallsyms_table *t = rd->t;
 
-	if (rd->last && k->n_blob - 1 - rd->last >= n &&
-	    memcmp(k->blob + k->n_blob - 1 - n, name, n) == 0) {
-		*ret = (uint32_t)(k->n_blob - 1 - n);
+	if (rd->last && t->n_blob - 1 - rd->last >= n &&
+	    memcmp(t->blob + t->n_blob - 1 - n, name, n) == 0) {
+		*ret = (uint32_t)(t->n_blob - 1 - n);
 		return 0;
 	}
-	if (n + 1 > rd->cap_blob - k->n_blob) {
+	if (n + 1 > rd->cap_blob - t->n_blob) {
 		size_t want = rd->cap_blob ? rd->cap_blob * 2 : FIRST_BLOB;
-		char *p = realloc(k->blob, want);
+		char *p = realloc(t->blob, want);
 
 		if (!p)
 			return -ENOMEM;
-		k->blob = p;
+		t->blob = p;
 		rd->cap_blob = want;
 	}
-	if (k->n_blob == 0) /* offset 0 is no name */
-		k->blob[k->n_blob++] = 0;
-	memcpy(k->blob + k->n_blob, name, n);
-	k->blob[k->n_blob + n] = 0;
-	rd->last = k->n_blob;
-	*ret = (uint32_t)k->n_blob;
-	k->n_blob += n + 1;
+	if (t->n_blob == 0) /* offset 0 is no name */
+		t->blob[t->n_blob++] = 0;
+	memcpy(t->blob + t->n_blob, name, n);
+	t->blob[t->n_blob + n] = 0;
+	rd->last = t->n_blob;
+	*ret = (uint32_t)t->n_blob;
+	t->n_blob += n + 1;
 	return 0;
 }
 
@@ -185,7 +164,7 @@ static const uint8_t hex_digit[256] = {
 	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-static bool parse_hex(const char **p, const char *end, uint64_t *ret)
+static bool kallsyms_parse_hex(const char **p, const char *end, uint64_t *ret)
 {
 	const char *start = *p, *at = start;
 	uint64_t v = 0;
@@ -214,7 +193,7 @@ static bool line_parse(const char *p, const char *end, struct line *ret)
 	struct line l = {0};
 	const char *q;
 
-	if (!parse_hex(&p, end, &l.address) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+	if (!kallsyms_parse_hex(&p, end, &l.address) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
 		return false;
 	l.type = p[1];
 	l.name = p + 3;
@@ -243,13 +222,13 @@ static int reader_line(struct kallsyms_reader *rd, const char *p, const char *en
 
 	if (!line_parse(p, end, &l))
 		return 0;
-	rd->any_address = true;
-	if (rd->k->n_blob + array_bytes(&rd->pairs) >= rd->max_bytes) {
-		rd->n_refused++;
+	rd->t->any_address = true;
+	if (rd->t->n_blob + array_bytes(&rd->pairs) >= rd->max_bytes) {
+		rd->t->n_refused++;
 		return 0;
 	}
 	if (l.module && module_intern(rd, l.module, l.n_module, &module) < 0)
-		rd->n_refused++;
+		rd->t->n_refused++;
 	if (type_is_function(l.type) && l.name[0] != '$' && !is_end_marker(l.name, l.n_name) &&
 	    blob_put(rd, l.name, l.n_name, &pair.value) < 0)
 		return -ENOMEM;
@@ -313,7 +292,7 @@ static int reader_read(struct kallsyms_reader *rd, int fd)
 		if (r < 0)
 			return r;
 	}
-	rd->n_refused++;
+	rd->t->n_refused++;
 	return 0;
 }
 
@@ -323,7 +302,7 @@ static size_t leading_underscores(const char *name)
 }
 
 /* True: a is the better of two symbols at one address. */
-static bool entry_better(const struct kallsyms *k, const struct sort_pair *a,
+static bool entry_better(const struct kallsyms_table *t, const struct sort_pair *a,
 			 const struct sort_pair *b)
 {
 	uint32_t external = (a->extra ^ b->extra) & EXTRA_EXTERNAL;
@@ -332,11 +311,11 @@ static bool entry_better(const struct kallsyms *k, const struct sort_pair *a,
 		return a->value && !b->value;
 	if (external)
 		return a->extra & EXTRA_EXTERNAL;
-	return leading_underscores(k->blob + a->value) < leading_underscores(k->blob + b->value);
+	return leading_underscores(t->blob + a->value) < leading_underscores(t->blob + b->value);
 }
 
 /* Keeps one entry for each address, and boundaries only where they end a function. */
-static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, uint32_t n)
+static uint32_t pairs_reduce(const struct kallsyms_table *t, struct sort_pair *pairs, uint32_t n)
 {
 	uint32_t kept = 0;
 
@@ -344,7 +323,7 @@ static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, 
 		struct sort_pair best = pairs[i];
 
 		for (next = i + 1; next < n && pairs[next].key == pairs[i].key; next++)
-			if (entry_better(k, &pairs[next], &best))
+			if (entry_better(t, &pairs[next], &best))
 				best = pairs[next];
 		if (best.value || (kept && pairs[kept - 1].value))
 			pairs[kept++] = best;
@@ -353,39 +332,39 @@ static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, 
 }
 
 /* The entries of sorted pairs. 0 or -ENOMEM. */
-static int take_pairs(struct kallsyms *k, const struct sort_pair *pairs, uint32_t n)
+static int take_pairs(struct kallsyms_table *t, const struct sort_pair *pairs, uint32_t n)
 {
-	k->base = n ? pairs[0].key : 0;
-	k->names = malloc((n + 1) * sizeof(*k->names));
-	if (n && pairs[n - 1].key - k->base > UINT32_MAX)
-		k->far = malloc(n * sizeof(*k->far));
+	t->base = n ? pairs[0].key : 0;
+	t->names = malloc((n + 1) * sizeof(*t->names));
+	if (n && pairs[n - 1].key - t->base > UINT32_MAX)
+		t->far = malloc(n * sizeof(*t->far));
 	else
-		k->near = malloc((n + 1) * sizeof(*k->near));
-	if (!k->names || (!k->far && !k->near))
+		t->near = malloc((n + 1) * sizeof(*t->near));
+	if (!t->names || (!t->far && !t->near))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t module = pairs[i].extra & EXTRA_MODULE;
 
-		if (k->far)
-			k->far[i] = pairs[i].key;
+		if (t->far)
+			t->far[i] = pairs[i].key;
 		else
-			k->near[i] = (uint32_t)(pairs[i].key - k->base);
-		k->names[i] = pairs[i].value;
-		if (k->runs.n == 0 || k->runs.items[k->runs.n - 1].module != module) {
-			struct module_run *run = array_push(&k->runs);
+			t->near[i] = (uint32_t)(pairs[i].key - t->base);
+		t->names[i] = pairs[i].value;
+		if (t->runs.n == 0 || t->runs.items[t->runs.n - 1].module != module) {
+			struct module_run *run = array_push(&t->runs);
 
 			if (!run)
 				return -ENOMEM;
 			*run = (struct module_run){i, module};
 		}
 	}
-	k->n = n;
+	t->n = n;
 	return 0;
 }
 
 static int reader_finish(struct kallsyms_reader *rd)
 {
-	struct kallsyms *k = rd->k;
+	struct kallsyms_table *t = rd->t;
 	struct sort_pair *pairs = rd->pairs.items;
 	uint32_t n = rd->pairs.n;
 	void *p;
@@ -394,34 +373,57 @@ static int reader_finish(struct kallsyms_reader *rd)
 	r = sort_pairs(pairs, n);
 	if (r < 0)
 		return r;
-	k->runs.max = UINT32_MAX / 2;
-	r = take_pairs(k, pairs, pairs_reduce(k, pairs, n));
+	t->runs.max = UINT32_MAX / 2;
+	r = take_pairs(t, pairs, pairs_reduce(t, pairs, n));
 	if (r < 0)
 		return r;
-	k->n_refused = rd->n_refused;
-	p = k->n_blob ? realloc(k->blob, k->n_blob) : NULL;
-	k->blob = p ? p : k->blob;
+	p = t->n_blob ? realloc(t->blob, t->n_blob) : NULL;
+	t->blob = p ? p : t->blob;
 	return 0;
 }
 
-/* ---- Texts that are parsed in parts ---- */
-
-/*
- * Makes a table of some lines; end: the address of the line after them, 0: none. NULL: no memory.
- */
-static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64_t max_bytes)
+/* 0 or -ENOMEM. */
+static int reader_new(struct kallsyms_reader *ret, uint64_t max_bytes)
 {
-	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
-	struct kallsyms_reader rd = {
-		.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2), .max_bytes = max_bytes};
-	const char *stop = p + n, *newline;
-	int r = 0;
+	*ret = (struct kallsyms_reader){
+		.t = calloc(1, sizeof(*ret->t)),
+		.pairs = ARRAY_INIT(UINT32_MAX / 2),
+		/* Offsets in the blob have 32 bits. */
+		.max_bytes = max_bytes < UINT32_MAX / 2 ? max_bytes : UINT32_MAX / 2,
+	};
+	if (!ret->t)
+		return -ENOMEM;
+	ret->t->module_names.max = MAX_MODULES;
+	return array_push(&ret->t->module_names) ? 0 : -ENOMEM;
+}
 
-	if (!k)
-		return NULL;
-	k->module_names.max = MAX_MODULES;
-	if (!array_push(&k->module_names))
-		return NULL;
+/* Ends the reading, which had the outcome r. The table, or NULL. */
+static struct kallsyms_table *reader_end(struct kallsyms_reader *rd, int r)
+{
+	if (r == 0)
+		r = reader_finish(rd);
+	array_deinit(&rd->pairs);
+	return r == 0 ? rd->t : kallsyms_table_free(rd->t);
+}
+
+static int kallsyms_table_read(struct kallsyms_table **ret, int fd, uint64_t max_bytes)
+{
+	struct kallsyms_reader rd;
+	int r = reader_new(&rd, max_bytes);
+
+	if (r == 0)
+		r = reader_read(&rd, fd);
+	*ret = reader_end(&rd, r);
+	return r == 0 && !*ret ? -ENOMEM : r;
+}
+
+static struct kallsyms_table *kallsyms_table_new(const char *p, size_t n, uint64_t end,
+						 uint64_t max_bytes)
+{
+	const char *stop = p + n, *newline;
+	struct kallsyms_reader rd;
+	int r = reader_new(&rd, max_bytes);
+
 	for (; p < stop && r == 0; p = newline + 1) {
 		newline = memchr(p, '\n', (size_t)(stop - p));
 		newline = newline ? newline : stop;
@@ -434,9 +436,119 @@ static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64
 		if (boundary)
 			boundary->key = end;
 	}
-	r = r == 0 ? reader_finish(&rd) : r;
-	array_deinit(&rd.pairs);
-	return r == 0 ? TAKE_PTR(k) : NULL;
+	return reader_end(&rd, r);
+}
+
+static uint64_t start_of(const struct kallsyms_table *t, uint32_t i)
+{
+	return t->far ? t->far[i] : t->base + t->near[i];
+}
+
+static uint32_t module_of(const struct kallsyms_table *t, uint32_t i)
+{
+	return t->runs.items[bisect(t->runs.n, j, t->runs.items[j].first <= i) - 1].module;
+}
+
+static int kallsyms_table_lookup(const struct kallsyms_table *t, uint64_t address,
+				 struct symbol *ret)
+{
+	uint32_t n, i, module;
+	uint64_t size = MAX_LAST, start;
+
+	n = bisect(t->n, j, start_of(t, j) <= address);
+	if (n == 0 || t->names[n - 1] == 0)
+		return 1;
+	i = n - 1;
+	start = start_of(t, i);
+	module = module_of(t, i);
+	if (n < t->n) {
+		uint64_t gap = start_of(t, n) - start;
+
+		if (module_of(t, n) == module)
+			size = MAX_FUNCTION;
+		size = gap < size ? gap : size;
+	}
+	if (address - start >= size)
+		return 1;
+	*ret = (struct symbol){
+		.name = t->blob + t->names[i],
+		.module_name = module ? t->module_names.items[module].name : NULL,
+		.start = start,
+		.size = size,
+	};
+	return 0;
+}
+
+static uint64_t kallsyms_table_text_start(const struct kallsyms_table *t)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		if (t->names[i] && !module_of(t, i))
+			return start_of(t, i);
+	}
+	return 0;
+}
+
+static bool kallsyms_table_has_addresses(const struct kallsyms_table *t)
+{
+	return t->any_address;
+}
+
+static bool kallsyms_table_equal(const struct kallsyms_table *a, const struct kallsyms_table *b)
+{
+	return a->n && a->n == b->n && a->n_blob && !a->far == !b->far && a->base == b->base &&
+	       (a->far ? memcmp(a->far, b->far, a->n * sizeof(*a->far))
+		       : memcmp(a->near, b->near, a->n * sizeof(*a->near))) == 0 &&
+	       memcmp(a->names, b->names, a->n * sizeof(*a->names)) == 0 &&
+	       a->n_blob == b->n_blob && memcmp(a->blob, b->blob, a->n_blob) == 0 &&
+	       a->runs.n == b->runs.n &&
+	       memcmp(a->runs.items, b->runs.items, a->runs.n * sizeof(*a->runs.items)) == 0 &&
+	       a->module_names.n == b->module_names.n &&
+	       memcmp(a->module_names.items, b->module_names.items,
+		      a->module_names.n * sizeof(*a->module_names.items)) == 0;
+}
+
+static size_t kallsyms_table_bytes(const struct kallsyms_table *t)
+{
+	return sizeof(*t) + t->n_blob + array_bytes(&t->module_names) + array_bytes(&t->runs) +
+	       t->n * (sizeof(*t->names) + (t->far ? sizeof(*t->far) : sizeof(*t->near)));
+}
+
+static uint64_t kallsyms_table_refused(const struct kallsyms_table *t)
+{
+	return t->n_refused;
+}
+
+/* ---- Texts that are parsed in parts ---- */
+
+struct part {
+	uint64_t start;
+	size_t offset; /* in the text; the part ends where the next begins */
+	struct kallsyms_table *table;
+	bool loaded;
+};
+
+struct kallsyms {
+	const char *text;	  /* NULL: all is in the last table */
+	struct mapped_file *file; /* has the text; or: */
+	char *kept;		  /* the text itself */
+	size_t n_text, n_kernel;
+	uint64_t max_bytes;
+	ARRAY(struct part) parts;    /* of the kernel proper, sorted */
+	struct kallsyms_table *rest; /* modules and programs, or everything; may be NULL */
+};
+
+struct kallsyms *kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return NULL;
+	for (uint32_t i = 0; i < k->parts.n; i++)
+		kallsyms_table_free(k->parts.items[i].table);
+	array_deinit(&k->parts);
+	kallsyms_table_free(k->rest);
+	mapped_file_free(k->file);
+	free(k->kept);
+	free(k);
+	return NULL;
 }
 
 /* The first line after p with another address than the line before it. */
@@ -450,12 +562,12 @@ static const char *part_end(const char *start, const char *p, const char *end)
 		return end;
 	line = memrchr(start, '\n', (size_t)(p - start));
 	start = line ? line + 1 : start;
-	if (!parse_hex(&start, end, &before))
+	if (!kallsyms_parse_hex(&start, end, &before))
 		return end;
 	for (;;) {
 		const char *at = ++p;
 
-		if (!parse_hex(&at, end, &address) || address != before)
+		if (!kallsyms_parse_hex(&at, end, &address) || address != before)
 			return p;
 		p = memchr(p, '\n', (size_t)(end - p));
 		if (!p || p + 1 == end)
@@ -477,7 +589,7 @@ static bool parts_cut(struct kallsyms *k)
 		const char *at = p;
 		struct part *part = array_push(&k->parts);
 
-		if (!part || !parse_hex(&at, end, &part->start) ||
+		if (!part || !kallsyms_parse_hex(&at, end, &part->start) ||
 		    (k->parts.n > 1 && part->start <= part[-1].start))
 			return false;
 		part->offset = (size_t)(p - k->text);
@@ -492,8 +604,8 @@ static bool parts_parse(struct kallsyms *k)
 	if (!parts_cut(k))
 		return false;
 	if (k->n_kernel < k->n_text)
-		k->added =
-			lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, k->max_bytes);
+		k->rest = kallsyms_table_new(k->text + k->n_kernel, k->n_text - k->n_kernel, 0,
+					     k->max_bytes);
 	return true;
 }
 
@@ -540,6 +652,18 @@ static char *read_text(int fd, uint64_t max_bytes, size_t *ret_n)
 	return TAKE_PTR(text);
 }
 
+/* Takes the table of a whole text. NULL: no memory, or no table. */
+static struct kallsyms *whole_new(struct kallsyms_table *table)
+{
+	struct kallsyms *k = table ? calloc(1, sizeof(*k)) : NULL;
+
+	if (k)
+		k->rest = table;
+	else
+		kallsyms_table_free(table);
+	return k;
+}
+
 /* NULL: the text is too long, or fd cannot be read twice; then fd is where it was. What is short,
  * not in order, or hidden, is parsed as a whole. */
 static struct kallsyms *kept_new(int fd, uint64_t max_bytes)
@@ -555,13 +679,13 @@ static struct kallsyms *kept_new(int fd, uint64_t max_bytes)
 	if (k->text && k->n_text >= MIN_PARTED && parts_parse(k))
 		return TAKE_PTR(k);
 	if (k->text)
-		found = lines_read(k->text, k->n_text, 0, max_bytes);
+		found = whole_new(kallsyms_table_new(k->text, k->n_text, 0, max_bytes));
 	if (!found)
 		(void)lseek(fd, begin, SEEK_SET);
 	return found;
 }
 
-static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
+static const struct kallsyms_table *part_table(const struct kallsyms *k, uint32_t i)
 {
 	struct part *part = &k->parts.items[i];
 	bool last = i + 1 == k->parts.n;
@@ -569,145 +693,75 @@ static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
 	uint64_t n_short = mapped_file_n_short();
 
 	if (!part->loaded)
-		part->k = lines_read(k->text + part->offset, end - part->offset,
-				     last ? 0 : part[1].start, k->max_bytes);
+		part->table = kallsyms_table_new(k->text + part->offset, end - part->offset,
+						 last ? 0 : part[1].start, k->max_bytes);
 	part->loaded = true;
 	if (mapped_file_n_short() != n_short)
-		part->k = kallsyms_free(part->k);
-	return part->k;
-}
-
-static int parts_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
-{
-	const struct kallsyms *table;
-	uint32_t n = bisect(k->parts.n, i, k->parts.items[i].start <= address);
-
-	table = n ? part_table(k, n - 1) : NULL;
-	if (table && kallsyms_lookup(table, address, ret) == 0)
-		return 0;
-	return k->added ? kallsyms_lookup(k->added, address, ret) : 1;
+		part->table = kallsyms_table_free(part->table);
+	return part->table;
 }
 
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits)
 {
 	uint64_t max_bytes = limits->max_table_bytes;
-	struct kallsyms *parted = parted_new(fd, max_bytes);
-	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
-	struct kallsyms_reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
-	int r;
+	struct kallsyms *k = parted_new(fd, max_bytes);
+	bool any;
 
-	if (!parted && limits->keep_text)
-		parted = kept_new(fd, max_bytes);
-	if (parted) {
-		bool any = parted->text || parted->n;
+	if (!k && limits->keep_text)
+		k = kept_new(fd, max_bytes);
+	if (!k) {
+		struct kallsyms_table *table = NULL;
+		int r = kallsyms_table_read(&table, fd, max_bytes);
 
-		*ret = any ? parted : kallsyms_free(parted);
-		return any ? 0 : 1;
+		k = whole_new(table);
+		if (!k)
+			return r < 0 ? r : -ENOMEM;
 	}
-	if (!k)
-		return -ENOMEM;
-	k->module_names.max = MAX_MODULES;
-	if (!array_push(&k->module_names))
-		return -ENOMEM;
-	/* Offsets in the blob have 32 bits. */
-	rd.max_bytes = max_bytes < UINT32_MAX / 2 ? max_bytes : UINT32_MAX / 2;
-	r = reader_read(&rd, fd);
-	if (r == 0 && rd.any_address)
-		r = reader_finish(&rd);
-	array_deinit(&rd.pairs);
-	if (r < 0)
-		return r;
-	*ret = rd.any_address ? TAKE_PTR(k) : NULL;
-	return rd.any_address ? 0 : 1;
-}
-
-static uint64_t start_of(const struct kallsyms *k, uint32_t i)
-{
-	return k->far ? k->far[i] : k->base + k->near[i];
-}
-
-static uint32_t module_of(const struct kallsyms *k, uint32_t i)
-{
-	return k->runs.items[bisect(k->runs.n, j, k->runs.items[j].first <= i) - 1].module;
+	any = k->parts.n || kallsyms_table_has_addresses(k->rest);
+	*ret = any ? k : kallsyms_free(k);
+	return any ? 0 : 1;
 }
 
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
 {
-	uint32_t n, i, module;
-	uint64_t size = MAX_LAST, start;
+	uint32_t n = bisect(k->parts.n, i, k->parts.items[i].start <= address);
+	const struct kallsyms_table *table = n ? part_table(k, n - 1) : NULL;
 
-	if (k->text)
-		return parts_lookup(k, address, ret);
-	n = bisect(k->n, j, start_of(k, j) <= address);
-	if (n == 0 || k->names[n - 1] == 0)
-		return 1;
-	i = n - 1;
-	start = start_of(k, i);
-	module = module_of(k, i);
-	if (n < k->n) {
-		uint64_t gap = start_of(k, n) - start;
-
-		if (module_of(k, n) == module)
-			size = MAX_FUNCTION;
-		size = gap < size ? gap : size;
-	}
-	if (address - start >= size)
-		return 1;
-	*ret = (struct symbol){
-		.name = k->blob + k->names[i],
-		.module_name = module ? k->module_names.items[module].name : NULL,
-		.start = start,
-		.size = size,
-	};
-	return 0;
+	if (table && kallsyms_table_lookup(table, address, ret) == 0)
+		return 0;
+	return k->rest ? kallsyms_table_lookup(k->rest, address, ret) : 1;
 }
 
 uint64_t kallsyms_text_start(const struct kallsyms *k)
 {
 	for (uint32_t i = 0; i < k->parts.n; i++) {
-		const struct kallsyms *table = part_table(k, i);
-		uint64_t start = table ? kallsyms_text_start(table) : 0;
+		const struct kallsyms_table *table = part_table(k, i);
+		uint64_t start = table ? kallsyms_table_text_start(table) : 0;
 
 		if (start)
 			return start;
 	}
-	for (uint32_t i = 0; i < k->n; i++) {
-		if (k->names[i] && !module_of(k, i))
-			return start_of(k, i);
-	}
-	return 0;
+	return k->rest ? kallsyms_table_text_start(k->rest) : 0;
 }
 
 bool kallsyms_equal(const struct kallsyms *a, const struct kallsyms *b)
 {
 	if (a->kept && b->kept)
 		return a->n_text == b->n_text && memcmp(a->kept, b->kept, a->n_text) == 0;
-	return !a->text && !b->text && a->n && a->n == b->n && a->n_blob && !a->far == !b->far &&
-	       a->base == b->base &&
-	       (a->far ? memcmp(a->far, b->far, a->n * sizeof(*a->far))
-		       : memcmp(a->near, b->near, a->n * sizeof(*a->near))) == 0 &&
-	       memcmp(a->names, b->names, a->n * sizeof(*a->names)) == 0 &&
-	       a->n_blob == b->n_blob && memcmp(a->blob, b->blob, a->n_blob) == 0 &&
-	       a->runs.n == b->runs.n &&
-	       memcmp(a->runs.items, b->runs.items, a->runs.n * sizeof(*a->runs.items)) == 0 &&
-	       a->module_names.n == b->module_names.n &&
-	       memcmp(a->module_names.items, b->module_names.items,
-		      a->module_names.n * sizeof(*a->module_names.items)) == 0;
+	return !a->text && !b->text && kallsyms_table_equal(a->rest, b->rest);
 }
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	size_t n = k->added ? kallsyms_bytes(k->added) : 0;
+	size_t n = k->rest ? kallsyms_table_bytes(k->rest) : 0;
 
 	for (uint32_t i = 0; i < k->parts.n; i++)
 		n += sizeof(*k->parts.items) +
-		     (k->parts.items[i].k ? kallsyms_bytes(k->parts.items[i].k) : 0);
-	return n + sizeof(*k) + (k->kept ? k->n_text : 0) + k->n_blob +
-	       array_bytes(&k->module_names) + array_bytes(&k->runs) +
-	       k->n * (sizeof(*k->names) + (k->far ? sizeof(*k->far) : sizeof(*k->near)));
+		     (k->parts.items[i].table ? kallsyms_table_bytes(k->parts.items[i].table) : 0);
+	return n + sizeof(*k) + (k->kept ? k->n_text : 0);
 }
 
 uint64_t kallsyms_refused(const struct kallsyms *k)
 {
-	return k->n_refused;
+	return k->rest ? kallsyms_table_refused(k->rest) : 0;
 }
