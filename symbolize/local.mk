@@ -27,6 +27,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/jitdump-lines.c \
 	symbolize/jitdump-unwinding.c \
 	symbolize/kallsyms.c \
+	symbolize/kallsyms-table.c symbolize/kallsyms-table.h \
 	symbolize/perf-map.c \
 	symbolize/probe-place.c symbolize/probe-place.h \
 	symbolize/sort.c symbolize/sort.h \
