@@ -17,6 +17,9 @@ struct node_variable {
 
 struct node_context {
 	uint64_t record;
+	/* V8's description (a "map") of the object with the address of the record: all that one
+	 * function makes have the same, and only these. */
+	uint64_t kind;
 	/* Where the address of the map is stored, and the map: each context has another one. */
 	uint64_t slot, map;
 	/* Where the address of the storage's object is stored, and that address, now or at the last

@@ -3,16 +3,16 @@
 #include "runtimes/node-context.h"
 #include "tests/unit/test.h"
 
-enum { BUCKETS = 4, HASH = 0x1236, UNDEFINED = 0x5005, RECORD = 0x7000, HEAD = 5 };
+enum { BUCKETS = 4, HASH = 0x1236, UNDEFINED = 0x5005, RECORD = 0x7000, KIND = 0x6001, HEAD = 5 };
 
 static struct node_variable variable;
 static uint64_t slot, storage;
-/* A map, and the table that V8 mostly puts behind it. */
+/* A map, the object that V8 mostly puts in front of it, and the table behind it. */
 static struct {
-	uint64_t map[4], near[20], table[600];
+	uint64_t in_front[5], map[4], near[150], table[600];
 } heap __attribute__((aligned(4096)));
-static uint64_t key[4], value[6];
-static uint64_t *const map = heap.map, *table = heap.table;
+static uint64_t key[4], far_value[6];
+static uint64_t *const map = heap.map, *table = heap.table, *value = far_value;
 static struct node_context last;
 static int n_reads;
 
@@ -62,6 +62,7 @@ static void begin(void)
 	table[HEAD + (HASH & (BUCKETS - 1))] = small(1);
 	set_entry(1, tagged(map), tagged(map), 0);
 	set_entry(0, tagged(key), tagged(value), -1);
+	value[0] = KIND;
 	value[3] = 0;
 	value[4] = RECORD;
 }
@@ -76,6 +77,7 @@ static uint64_t find(void)
 		return 0;
 	CHECK_INT(c.slot, ==, (uintptr_t)&slot);
 	CHECK_INT(c.map, ==, slot);
+	CHECK_INT(c.kind, ==, KIND);
 	return c.record;
 }
 
@@ -83,7 +85,7 @@ static void test_found(void)
 {
 	begin();
 	CHECK_INT(find(), ==, RECORD);
-	CHECK_INT(n_reads, ==, 4);
+	CHECK_INT(n_reads, ==, 5);
 	/* Older versions have the field one word before. */
 	value[3] = RECORD + 16;
 	CHECK_INT(find(), ==, RECORD + 16);
@@ -117,9 +119,39 @@ static void test_few_reads(void)
 	/* A table that only begins behind it is read apart. */
 	table = heap.table;
 	begin();
-	map[3] = tagged(heap.near + 58);
+	map[3] = tagged(heap.near + 115);
 	CHECK_INT(find(), ==, 0);
 	CHECK_INT(n_reads, ==, 4);
+}
+
+/* A map's first object lies in front of it, and comes with it, too. */
+static void test_object_in_front(void)
+{
+	table = heap.near;
+	value = heap.in_front;
+	begin();
+	last = (struct node_context){.storage = (uintptr_t)&storage, .key = tagged(key)};
+	CHECK_INT(find(), ==, RECORD);
+	CHECK_INT(n_reads, ==, 2);
+	/* It is read again where the table is read apart. */
+	table = heap.table;
+	begin();
+	last = (struct node_context){.storage = (uintptr_t)&storage, .key = tagged(key)};
+	CHECK_INT(find(), ==, RECORD);
+	CHECK_INT(n_reads, ==, 4);
+	value = far_value;
+}
+
+/* An address that no object of V8 has, close to the page's beginning and to its end. */
+static void test_odd_places(void)
+{
+	static uint64_t pages[1024] __attribute__((aligned(4096)));
+
+	for (int at = 0; at < 4096; at += 4) {
+		begin();
+		slot = (uintptr_t)pages + (uint64_t)at + 1;
+		CHECK_INT(find(), ==, 0);
+	}
 }
 
 static void test_none(void)
@@ -167,6 +199,8 @@ int main(void)
 {
 	RUN(test_found);
 	RUN(test_few_reads);
+	RUN(test_object_in_front);
+	RUN(test_odd_places);
 	RUN(test_none);
 	RUN(test_hostile);
 	return 0;
