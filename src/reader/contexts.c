@@ -41,6 +41,7 @@ struct contexts {
 		struct node_variable node_variable; /* as it was at node_ns */
 		uint64_t node_ns;		    /* 0: not read */
 		struct node_context node;
+		uint64_t kind; /* of the object with a record that was proven */
 	} items[N_THREADS];
 };
 
@@ -104,8 +105,10 @@ static uint64_t find_far(const struct contexts *c, struct context_thread *t, str
 /* A record, and what leads to it: a word that the thread changes when it leaves the span. */
 struct found_record {
 	uint64_t record, word_at, word;
-	uint32_t cpu;		      /* as it was with the word; THREAD_NO_CPU: not known */
-	uint64_t storage_at, storage; /* of Node.js; 0: none */
+	uint32_t cpu; /* as it was with the word; THREAD_NO_CPU: not known */
+	/* Of Node.js, else 0: the address of the storage's object, and the kind of the object with
+	 * the record. */
+	uint64_t storage_at, storage, kind;
 };
 
 /* The variable leads to it. */
@@ -116,8 +119,8 @@ static struct found_record find_in_node(struct context_thread *t, struct memory 
 	if (!node_context_find(m, &t->node_variable, &t->node, &node))
 		return (struct found_record){0};
 	t->node = node;
-	return (struct found_record){node.record,   node.slot,	  node.map,
-				     THREAD_NO_CPU, node.storage, node.key};
+	return (struct found_record){node.record,  node.slot, node.map, THREAD_NO_CPU,
+				     node.storage, node.key,  node.kind};
 }
 
 /* record 0: it has none. */
@@ -140,11 +143,14 @@ static struct found_record find_record(const struct contexts *c, struct context_
 			return (struct found_record){0};
 	}
 	if (c->variable.node) {
+		if (memcmp(&t->node_variable, near.words, sizeof(t->node_variable)) != 0)
+			t->kind = 0;
 		memcpy(&t->node_variable, near.words, sizeof(t->node_variable));
 		t->node_ns = t->node_variable.slot ? s->now_ns : 0;
 		return find_in_node(t, m);
 	}
-	return (struct found_record){near.words[0], near.address, near.words[0], near.cpu, 0, 0};
+	return (struct found_record){
+		.record = near.words[0], near.address, near.words[0], near.cpu};
 }
 
 /* The page of the last record, in which the next one may be. false: nobody would guess that, or
@@ -199,10 +205,13 @@ static bool is_the_same(struct memory *now, const struct found_record *found, bo
 	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
-/* The record was found by where the storage's object was; another storage's may be there now. */
-static bool is_of_storage(struct memory *now, const struct found_record *found)
+/* The record was found by where the storage's object was. V8 moves objects: another storage's may
+ * be there now, but no object of the tracer's kind is in that one. */
+static bool is_of_storage(const struct context_thread *t, struct memory *now,
+			  const struct found_record *found)
 {
-	return !found->storage_at || memory_u64(now, found->storage_at) == found->storage;
+	return !found->storage_at || (t->kind && t->kind == found->kind) ||
+	       memory_u64(now, found->storage_at) == found->storage;
 }
 
 uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
@@ -226,10 +235,11 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 	if (!has_stayed(c, now, s, &found, guessed, n) &&
 	    !is_the_same(now, &found, guessed, ret, n))
 		return 0;
-	if (!is_of_storage(now, &found)) {
+	if (!is_of_storage(t, now, &found)) {
 		t->node = (struct node_context){0};
 		return 0;
 	}
+	t->kind = found.kind;
 	t->stays = t->record && t->record / PAGE == found.record / PAGE;
 	t->record = found.record;
 	t->hash = hash;
