@@ -57,6 +57,14 @@ static struct memory budget(void)
 static uint64_t list;
 static uint32_t own_tid, cpu;
 
+/* The map of a continuation with its table of one bucket behind it, and the object with the record
+ * in front of it, as V8 has them in the continuation that begins a span. A later one has that
+ * object elsewhere. */
+static struct {
+	uint64_t before[59], holder[5], map[64];
+} heap __attribute__((aligned(4096)));
+static uint64_t far_holder[5];
+
 static struct contexts *contexts, *node_contexts;
 
 static bool read_context_of(struct contexts *c)
@@ -83,6 +91,18 @@ static bool read_other_node_context(void)
 {
 	record[0]++;
 	return read_node_context();
+}
+
+static bool read_far_node_context(void)
+{
+	heap.map[11] = (uintptr_t)far_holder + 1;
+	return read_node_context();
+}
+
+static bool read_other_far_node_context(void)
+{
+	record[0]++;
+	return read_far_node_context();
 }
 
 static bool read_other_context(void)
@@ -217,19 +237,20 @@ static void make_context(void)
 	variable = record;
 }
 
-/* The map of a continuation and its table behind it, with one bucket, as V8 has them. */
 static void make_node_context(void)
 {
 	static __thread struct node_variable node;
-	static uint64_t map[64] __attribute__((aligned(512))), holder[5], key, slot, storage;
+	static uint64_t key, slot, storage;
+	uint64_t *map = heap.map;
 	struct memory m = budget();
 	struct thread_variable v = {.cpu = cpu_offset(), .node = true};
 
 	map[3] = (uintptr_t)&map[4] + 1;
 	map[8] = UINT64_C(1) << 32;
 	map[10] = storage = (uintptr_t)&key + 1;
-	map[11] = (uintptr_t)holder + 1;
-	holder[3] = (uintptr_t)record;
+	map[11] = (uintptr_t)heap.holder + 1;
+	heap.holder[0] = far_holder[0] = (uintptr_t)&key + 5;
+	heap.holder[3] = far_holder[3] = (uintptr_t)record;
 	slot = (uintptr_t)map + 1;
 	node = (struct node_variable){.slot = (uintptr_t)&slot, .storage = (uintptr_t)&storage};
 	v.offset = (int64_t)((uintptr_t)&node - thread_pointer_of(&m, list, own_tid, 0));
@@ -280,6 +301,9 @@ int main(void)
 			       measure("another one elsewhere", read_other_far) &&
 			       measure("that of the last sample, in Node.js", read_node_context) &&
 			       measure("another one, in Node.js", read_other_node_context) &&
+			       measure("the same, its object elsewhere", read_far_node_context) &&
+			       measure("another one, its object elsewhere",
+				       read_other_far_node_context) &&
 			       measure("none", read_no_context) &&
 			       measure("two labels, in the same cycle", read_labels_of_cycle) &&
 			       measure("two labels, as at the last sample", read_labels) &&
