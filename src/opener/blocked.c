@@ -70,6 +70,8 @@ int opener_blocked(const struct message *ask)
 	ssize_t got;
 	int r = stack ? check_place(ask, &t) : -EINVAL;
 
+	if (r == 0)
+		r = opener_own_pid(ask->ask_blocked.tid, &t.own_tid);
 	if (r < 0)
 		return r;
 	read_place_in_kernel(ask, &t);

@@ -411,7 +411,9 @@ struct blocked_thread {
 	int64_t call; /* the system call that it is in; -1: none */
 	uint64_t args[6];
 	uint64_t sp, ip;
-	char wchan[64]; /* the kernel's function, from /proc/PID/wchan; "": unknown */
+	char wchan[64];	  /* the kernel's function, from /proc/PID/wchan; "": unknown */
+	uint32_t own_tid; /* in its own pid namespace */
+	uint32_t reserved;
 	uint64_t n_bytes;
 };
 

@@ -770,6 +770,7 @@ static void test_stacks_of_blocked_threads(void)
 	CHECK_INT(pread(fd, stack, t.n_bytes, sizeof(t)), ==, (long long)t.n_bytes);
 	CHECK(memmem(stack, t.n_bytes, MARK, sizeof(MARK)));
 	CHECK_INT(t.args[2], ==, 1);
+	CHECK_INT(t.own_tid, ==, pid);
 	(void)close(fd);
 	/* Nobody gets at other memory than that. */
 	other = ask;
