@@ -11,6 +11,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/block-proofs.c src/profiler/block-proofs.h \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
+	src/profiler/chain-places.c src/profiler/chain-places.h \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \
 	src/profiler/go-program.c src/profiler/go-program.h \

@@ -5,13 +5,12 @@
 #include <sys/socket.h>
 
 #include "runtimes/interp.h"
-#include "src/host/host.h"
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
 #include "src/process/role.h"
+#include "src/profiler/chain-places.h"
 #include "src/profiler/readers.h"
-#include "src/sample/sample.h"
 #include "util/loop.h"
 #include "util/log.h"
 #include "util/strtab.h"
@@ -19,9 +18,7 @@
 enum {
 	MAX_CPUS = 256,
 	MAX_INTERPRETERS = 256,
-	MAX_NATIVE = 2048, /* frames of a stack; those of a longer one stand for themselves */
 	MAX_MESSAGES = 16, /* of a reader at a time */
-	COMPILED_FRAME_BYTES = 512,
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
 
@@ -32,9 +29,7 @@ struct interpreter {
 	bool refused;
 	bool former; /* another process has its number now */
 	struct client_threads threads;
-	enum interp_kind kind;
-	uint32_t n_ranges;
-	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
+	struct chain_code code;
 };
 
 /* The reader of one CPU, as it is seen here. */
@@ -52,8 +47,7 @@ struct readers {
 	struct readers_callbacks callbacks;
 	struct reader_of_cpu *cpus[MAX_CPUS]; /* NULL: there is none */
 	struct interpreter *interpreters[MAX_INTERPRETERS];
-	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
-	uint64_t functions[MAX_NATIVE]; /* as in struct runtime_frames */
+	struct chain_places chain;
 	struct log_ratelimit broken;
 };
 
@@ -280,9 +274,9 @@ static void take_code(struct readers *r, const void *bytes, size_t n)
 
 	if (!place || code->n > FRAME_RECORD_MAX_RANGES || code->kind >= INTERP_N_KINDS)
 		return;
-	(*place)->kind = (enum interp_kind)code->kind;
-	(*place)->n_ranges = code->n;
-	memcpy((*place)->ranges, code->ranges, sizeof(code->ranges));
+	(*place)->code.kind = (enum interp_kind)code->kind;
+	(*place)->code.n_ranges = code->n;
+	memcpy((*place)->code.ranges, code->ranges, sizeof(code->ranges));
 }
 
 static bool is_stack(const struct frame_record_stack *s, size_t n)
@@ -346,254 +340,18 @@ static const struct frame_record_stack *find_stack(struct readers *r, struct rea
 	return s && s->time_ns == key->time_ns && s->tid == key->tid && s->pid == pid ? s : NULL;
 }
 
-/* ---- Places, and proof ---- */
+/* ---- Stacks ---- */
 
-struct placing {
-	const struct frame_source_sample *sample;
-	const struct interpreter *interpreter;
-	const struct frame_record_stack *stack;
-	struct runtime_frame *frames;
-	uint64_t *functions;
-	uint32_t next; /* of the stack's frames */
-	size_t from;   /* the native frame behind the last evaluation */
-	bool strict;   /* what the copy of the stack lacks proves nothing */
-};
-
-/* The rules for the stacks of each interpreter. */
-static const struct proof_rules {
-	enum profile_runtime runtime;
-	/* An evaluation saves the frame of its caller, which those between need not. */
-	bool callee_saves;
-	/* The chain gets a frame a moment before its native call begins, and loses it a moment
-	 * before that ends. */
-	bool changes_early;
-	/* Which thread the chain is of is not known. */
-	bool is_anyones;
-	/* It compiles functions into code that a native walk does not lead through. */
-	bool compiles;
-	/* Such code is called as the evaluation is. */
-	bool calls_compiled;
-} rules_of[INTERP_N_KINDS] = {
-	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
-	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true, false},
-	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true, true},
-};
-
-/* 0: it is of a function that is not evaluated. */
-static uint64_t address_of(const struct frame_record_frame *f)
+static void take_frames(struct chain_places *chain, const struct reader_of_cpu *c,
+			enum interp_kind kind, const struct frame_record_stack *s)
 {
-	return f->address & ~UINT64_C(1);
-}
-
-/* Of the next frame that is evaluated; 0: there is none. */
-static uint64_t next_address(const struct placing *p)
-{
-	for (uint32_t i = p->next; i < p->stack->n; i++) {
-		if (address_of(&p->stack->frames[i]))
-			return address_of(&p->stack->frames[i]);
-	}
-	return 0;
-}
-
-static bool is_in_evaluation(const struct placing *p, size_t i)
-{
-	uint64_t address = p->sample->frames[i].address;
-
-	for (uint32_t k = 0; k < p->interpreter->n_ranges; k++) {
-		if (address >= p->interpreter->ranges[k].start &&
-		    address < p->interpreter->ranges[k].end)
-			return true;
-	}
-	return false;
-}
-
-static bool is_in_no_file(const struct host_process *process, uint64_t address)
-{
-	for (uint32_t i = 0; process && i < process->n_mappings; i++) {
-		const struct host_mapping *m = &process->mappings[i];
-
-		if (address >= m->start && address < m->end)
-			return m->kind == HOST_MAPPING_ANON;
-	}
-	return false;
-}
-
-/* Compiled code that is called instead of the evaluation, and not by it. */
-static bool is_instead(const struct placing *p, size_t i)
-{
-	return rules_of[p->interpreter->kind].calls_compiled && i + 1 < p->sample->n &&
-	       is_in_no_file(p->sample->process, p->sample->frames[i].address) &&
-	       !is_in_evaluation(p, i + 1);
-}
-
-static bool is_evaluation(const struct placing *p, size_t i)
-{
-	return is_in_evaluation(p, i) || is_instead(p, i);
-}
-
-static bool is_in_registers(const struct record *r, uint64_t value)
-{
-	uint32_t n = r->sample.user_regs ? (uint32_t)__builtin_popcountll(sample_user_regs) : 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (r->sample.user_regs[i] == value)
-			return true;
-	}
-	return false;
-}
-
-/* In the copy of the stack between these addresses; *ret_all: it has all of it. */
-static bool is_on_stack(const struct placing *p, uint64_t low, uint64_t high, uint64_t value,
-			bool *ret_all)
-{
-	const struct record *r = p->sample->record;
-	uint64_t start = p->sample->frames[0].sp, end = start + r->sample.n_stack, word;
-
-	*ret_all = low >= start && high <= end && high > low;
-	low = low < start ? start : (low + 7) & ~UINT64_C(7);
-	high = high > end ? end : high;
-	for (; low + sizeof(word) <= high; low += sizeof(word)) {
-		memcpy(&word, r->sample.stack + (low - start), sizeof(word));
-		if (word == value)
-			return true;
-	}
-	return false;
-}
-
-/* Native frame i evaluates the next frame of the stack: the evaluation has it somewhere in its own
- * part of the native stack, or its callees have saved it in theirs. */
-static bool is_proven(const struct placing *p, size_t i)
-{
-	const struct unwind_frame *frames = p->sample->frames;
-	uint64_t value = next_address(p);
-	uint64_t high = i + 1 < p->sample->n ? frames[i + 1].sp : UINT64_MAX;
-	size_t from = p->from - (p->from > 0 && rules_of[p->interpreter->kind].callee_saves);
-	bool all;
-
-	if (!value)
-		return false;
-	if (p->from == 0 && is_in_registers(p->sample->record, value))
-		return true;
-	return is_on_stack(p, frames[from].sp, high, value, &all) || (!all && !p->strict);
-}
-
-static void place_call(struct placing *p, uint64_t sp)
-{
-	bool entry = false;
-
-	while (!entry && p->next < p->stack->n) {
-		entry = p->stack->frames[p->next].address & 1;
-		p->frames[p->next++].sp = sp;
-	}
-}
-
-/* Each native call of the evaluation, behind the first n_skip of them, has its frames. */
-static bool place_calls(struct placing *p, uint32_t n_skip)
-{
-	const struct frame_source_sample *s = p->sample;
-
-	for (size_t i = 0; i < s->n; i++) {
-		if (!is_evaluation(p, i))
-			continue;
-		if (i < MAX_NATIVE)
-			p->functions[i] = p->interpreter->ranges[0].start;
-		if (s->frames[i].sp == 0)
-			break;
-		if (n_skip > 0) {
-			n_skip--;
-			continue;
-		}
-		if (p->next == p->stack->n || !is_proven(p, i))
-			return false;
-		place_call(p, s->frames[i].sp);
-		p->from = i + 1;
-		p->strict = false;
-	}
-	return true;
-}
-
-/*
- * The walk has ended before any evaluation: in code that the interpreter has compiled, or in code
- * without unwind information. The innermost frame must be there or, if we know which thread's chain
- * it is, anywhere in the copy; we know nothing of the calls of others.
- */
-static bool ends_early(const struct placing *p)
-{
-	const struct frame_source_sample *s = p->sample;
-	const struct proof_rules *rules = &rules_of[p->interpreter->kind];
-	uint64_t value = next_address(p), high;
-	bool all;
-
-	if (p->from > 0 || s->whole || s->n == 0 || !value || !rules->compiles)
-		return false;
-	high = rules->is_anyones ? s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES : UINT64_MAX;
-	return is_in_registers(s->record, value) ||
-	       is_on_stack(p, s->frames[0].sp, high, value, &all);
-}
-
-/* Neither the chain nor the native stack has an evaluation: there are functions in C alone. */
-static bool has_none(const struct placing *p)
-{
-	return !rules_of[p->interpreter->kind].is_anyones && !next_address(p);
-}
-
-/* Does the native stack have these frames, and no others? */
-static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
-{
-	memset(p->functions, 0, MAX_NATIVE * sizeof(*p->functions));
-	if (!place_calls(p, n_skip))
-		return FRAME_SOURCE_UNPROVEN;
-	if (p->from == 0 && p->stack->n == 0)
-		return FRAME_SOURCE_NONE;
-	if (p->from == 0 && p->sample->whole && rules_of[p->interpreter->kind].is_anyones)
-		return FRAME_SOURCE_NONE;
-	if ((p->from == 0 && !has_none(p) && !ends_early(p)) ||
-	    (p->sample->whole && next_address(p)))
-		return FRAME_SOURCE_UNPROVEN;
-	/* The native stack was not followed that far. */
-	while (p->next < p->stack->n)
-		p->frames[p->next++].sp = UINT64_MAX;
-	return FRAME_SOURCE_READY;
-}
-
-/*
- * The innermost native call is about to begin, and the chain has its frame; or it has just begun,
- * or is about to end, and the chain has none. All others must be as they should.
- */
-static enum frame_source_answer place_change(struct placing *p)
-{
-	const struct placing start = *p;
-
-	p->strict = true;
-	if (p->stack->n > 1 && (p->stack->frames[0].address & 1)) {
-		p->frames[p->next++].sp = p->sample->frames[0].sp;
-		if (place(p, 0) == FRAME_SOURCE_READY)
-			return FRAME_SOURCE_READY;
-		*p = start;
-		p->strict = true;
-	}
-	return place(p, 1);
-}
-
-static enum frame_source_answer place_all(struct placing *p)
-{
-	const struct placing start = *p;
-	enum frame_source_answer answer = place(p, 0);
-
-	if (answer != FRAME_SOURCE_UNPROVEN || !rules_of[p->interpreter->kind].changes_early)
-		return answer;
-	*p = start;
-	return place_change(p);
-}
-
-static void name(const struct reader_of_cpu *c, const struct interpreter *its,
-		 const struct frame_record_stack *s, struct runtime_frame *ret)
-{
+	chain->n = s->n;
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct frame_record_frame *f = &s->frames[i];
 
-		ret[i] = (struct runtime_frame){
-			.runtime = rules_of[its->kind].runtime,
+		chain->addresses[i] = f->address;
+		chain->frames[i] = (struct runtime_frame){
+			.runtime = chain_runtime(kind),
 			.function = strtab_get(&c->texts, f->function),
 			.file = strtab_get(&c->texts, f->file),
 			.line = f->line,
@@ -606,33 +364,23 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 				     const struct frame_source_sample *sample,
 				     struct runtime_frames *ret)
 {
-	struct placing p = {
-		.sample = sample,
-		.interpreter = i,
-		.frames = r->frames,
-		.functions = r->functions,
-	};
 	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? r->cpus[sample->key.cpu] : NULL;
+	const struct frame_record_stack *s;
 	enum frame_source_answer answer;
 
 	if (i->refused || !i->image)
 		return FRAME_SOURCE_NONE;
-	p.stack = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
-	if (!p.stack || p.stack->result == FRAME_RECORD_LATE)
+	s = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
+	if (!s || s->result == FRAME_RECORD_LATE)
 		return FRAME_SOURCE_MISSED;
-	if (p.stack->result == FRAME_RECORD_NONE)
+	if (s->result == FRAME_RECORD_NONE)
 		return FRAME_SOURCE_NONE;
-	if (p.stack->result == FRAME_RECORD_UNPROVEN)
+	if (s->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
-	name(c, i, p.stack, r->frames);
-	answer = place_all(&p);
-	*ret = (struct runtime_frames){
-		.items = r->frames,
-		.n = p.stack->n,
-		.cut = p.stack->result == FRAME_RECORD_CUT,
-		.read_ns = p.stack->read_ns,
-		.functions = sample->n <= MAX_NATIVE ? r->functions : NULL,
-	};
+	take_frames(&r->chain, c, i->code.kind, s);
+	answer = chain_places_find(&r->chain, &i->code, sample, ret);
+	ret->cut = s->result == FRAME_RECORD_CUT;
+	ret->read_ns = s->read_ns;
 	drop(c);
 	return answer;
 }

@@ -2,12 +2,8 @@
 #pragma once
 /*
  * A second source of frames: the readers, one on each CPU, that read an interpreter's stack at the
- * moment of a sample. This finds the sample of their frames, by CPU, thread and time, and the
- * places of the frames in the native stack.
- *
- * A stack is believed only if the native stack proves it: each native call of the interpreter's
- * evaluation function must have, on its stack or in a register, the address of the frame that it
- * executes.
+ * moment of a sample. This finds the sample of their frames, by CPU, thread and time. The frames
+ * are believed only in places that the native stack proves (chain-places.h).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The places of an interpreter's frames in the native stack, which proves them: each native call of
+ * the interpreter's evaluation function must have, on its stack or in a register, the address of
+ * the frame that it executes.
+ */
+#include "runtimes/interp.h"
+#include "src/process/frame-record.h"
+#include "src/profiler/frame-source.h"
+
+/* Where a process has its interpreter's evaluation function; n_ranges 0: not known. */
+struct chain_code {
+	enum interp_kind kind;
+	uint32_t n_ranges;
+	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
+};
+
+/* Frames of a longer native stack stand for themselves. */
+#define CHAIN_PLACES_MAX_NATIVE 2048
+
+struct chain_places {
+	uint32_t n;
+	uint64_t addresses[FRAME_RECORD_MAX_FRAMES]; /* as in struct frame_record_frame */
+	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
+	uint64_t functions[CHAIN_PLACES_MAX_NATIVE]; /* as in struct runtime_frames */
+};
+
+/* Finds the places of the n frames, which the caller has filled in, in the native stack of a
+ * sample. READY: *ret is set, except cut and read_ns, borrowed from chain; NONE; UNPROVEN. */
+enum frame_source_answer chain_places_find(struct chain_places *chain,
+					   const struct chain_code *code,
+					   const struct frame_source_sample *sample,
+					   struct runtime_frames *ret);
+/* Whose frames they are. */
+enum profile_runtime chain_runtime(enum interp_kind kind);
