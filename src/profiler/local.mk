@@ -33,6 +33,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu-stacks.c \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
+	src/profiler/process-memory.c src/profiler/process-memory.h \
 	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \
 	src/profiler/process-said.c src/profiler/process-said.h \
 	src/profiler/process-size.c src/profiler/process-size.h \

@@ -2,6 +2,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/process-memory.h"
 #include "src/profiler/process-runtimes.h"
 
 /* The mapped file that is the most telling one; NULL: none is mapped. */
@@ -114,9 +115,14 @@ static void on_reading_memory(void *ctx, uint32_t pid, bool begins)
 	role_job_begin(a->role);
 }
 
+static struct memory_source memory_of(struct attribution *a)
+{
+	return (struct memory_source){a, open_memory, open_maps, on_reading_memory};
+}
+
 int attribution_new_runtimes(struct attribution *a)
 {
-	const struct runtimes_source source = {a, open_memory, open_maps, on_reading_memory};
+	const struct memory_source source = memory_of(a);
 	int r = runtimes_new(&a->runtimes, &source);
 
 	if (r == 0)

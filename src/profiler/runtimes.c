@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "runtimes/stepper.h"
-#include "src/host/readable.h"
+#include "src/profiler/process-memory.h"
 #include "src/profiler/runtimes.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -14,7 +13,6 @@
 
 enum {
 	MAX_PROCESSES = 256, /* each has a descriptor open, and up to 2 MiB */
-	MAX_MAPS_BYTES = 8 << 20,
 	/* Of one walk. A deep stack of code never seen takes more: what is learned is kept, and a
 	 * later sample of it gets further. */
 	MAX_READS = 2000,
@@ -23,25 +21,18 @@ enum {
 	SHARE_PERCENT = 5,
 	DEAD_AFTER = 64, /* walks in vain */
 };
-#define MIN_DELAY_NS (100 * NSEC_PER_MSEC)
-#define MAX_DELAY_NS (60 * NSEC_PER_SEC)
-/* A collector makes and leaves memory all the time. */
-#define MAX_MAPS_DELAY_NS NSEC_PER_SEC
 
 struct process_runtime {
 	struct runtimes *all;
-	uint32_t pid;
+	struct process_memory memory;
 	uint64_t image;
-	int memory;			      /* -EBADF: not open */
-	struct stepper *stepper;	      /* NULL: not understood yet */
-	uint64_t next_open_ns, open_delay_ns; /* when to try again */
+	struct stepper *stepper; /* NULL: not understood yet */
 	uint32_t n_vain;
 	bool hopeless; /* not understood, or not permitted */
-	struct readable readable;
 };
 
 struct runtimes {
-	struct runtimes_source source;
+	struct memory_source source;
 	uint32_t n_processes;
 	struct time_share share;
 	bool walking, refused; /* this walk reads; its share is spent */
@@ -57,7 +48,7 @@ struct runtimes {
 	enum profile_marker marker;
 };
 
-int runtimes_new(struct runtimes **ret, const struct runtimes_source *source)
+int runtimes_new(struct runtimes **ret, const struct memory_source *source)
 {
 	struct runtimes *r = calloc(1, sizeof(*r));
 
@@ -82,13 +73,6 @@ int runtimes_rank(const char *path)
 	return stepper_rank(path);
 }
 
-static int maps_of(void *ctx)
-{
-	const struct process_runtime *p = ctx;
-
-	return p->all->source.open_maps(p->all->source.ctx, p->pid);
-}
-
 struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, uint64_t image,
 					     uint32_t major, uint32_t minor)
 {
@@ -98,20 +82,8 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 		p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	*p = (struct process_runtime){
-		.all = r,
-		.pid = pid,
-		.image = image,
-		.memory = -EBADF,
-		.open_delay_ns = MIN_DELAY_NS,
-		.readable = {.open_maps = maps_of,
-			     .ctx = p,
-			     .major = major,
-			     .minor = minor,
-			     .max_bytes = MAX_MAPS_BYTES,
-			     .min_delay_ns = MIN_DELAY_NS,
-			     .max_delay_ns = MAX_MAPS_DELAY_NS},
-	};
+	*p = (struct process_runtime){.all = r, .image = image};
+	process_memory_init(&p->memory, &r->source, pid, major, minor);
 	r->n_processes++;
 	return p;
 }
@@ -122,28 +94,11 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 		if (r->stepper && r->stepper == p->stepper)
 			r->n = 0;
 		stepper_free(p->stepper);
-		(void)close_fd(p->memory);
-		readable_deinit(&p->readable);
+		process_memory_deinit(&p->memory);
 		free(p);
 		r->n_processes--;
 	}
 	return NULL;
-}
-
-/* ---- Reading ---- */
-
-static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
-{
-	struct process_runtime *p = ctx;
-	const struct runtimes_source *s = &p->all->source;
-	bool read;
-
-	if (address > INT64_MAX || !readable_has(&p->readable, address, n))
-		return false;
-	s->reading(s->ctx, p->pid, true);
-	read = pread(p->memory, ret, n, (off_t)address) == (ssize_t)n;
-	s->reading(s->ctx, p->pid, false);
-	return read;
 }
 
 /* ---- Processes ---- */
@@ -151,29 +106,20 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 static void give_up(struct process_runtime *p, const char *why)
 {
 	p->hopeless = true;
-	p->memory = close_fd(p->memory);
-	log_debug("process %u: frames of its runtime are not read: %s", p->pid, why);
+	process_memory_leave(&p->memory);
+	log_debug("process %u: frames of its runtime are not read: %s", p->memory.pid, why);
 }
 
 static bool is_open(struct process_runtime *p)
 {
-	const struct memory memory = {.read = read_memory, .ctx = p};
-	uint64_t now;
+	const struct memory memory = {.read = process_memory_read, .ctx = &p->memory};
 	const char *why;
 	int r;
 
 	if (p->stepper || p->hopeless)
 		return p->stepper != NULL;
-	now = clock_monotonic_ns();
-	if (now < p->next_open_ns)
-		return false;
-	p->next_open_ns = now + p->open_delay_ns;
-	if (p->open_delay_ns < MAX_DELAY_NS)
-		p->open_delay_ns *= 2;
-	if (p->memory < 0)
-		p->memory = p->all->source.open_memory(p->all->source.ctx, p->pid);
-	if (p->memory < 0) {
-		if (p->memory == -EPERM || p->memory == -EACCES)
+	if (!process_memory_try(&p->memory)) {
+		if (p->memory.refused)
 			give_up(p, "its memory may not be read");
 		return false;
 	}
@@ -183,7 +129,7 @@ static bool is_open(struct process_runtime *p)
 	else if (r == -ENOENT)
 		give_up(p, "there is none in it");
 	else if (r == 0)
-		log_debug("process %u: %s %s%s", p->pid, stepper_name(p->stepper),
+		log_debug("process %u: %s %s%s", p->memory.pid, stepper_name(p->stepper),
 			  stepper_release(p->stepper),
 			  stepper_is_tried(p->stepper) ? "" : ", an untested version");
 	return r == 0;
@@ -200,9 +146,7 @@ static void count_vain(struct process_runtime *p)
 		p->all->n = 0;
 	}
 	p->stepper = stepper_free(p->stepper);
-	p->memory = close_fd(p->memory);
-	p->readable.next_ns = 0;
-	p->next_open_ns = clock_monotonic_ns() + p->open_delay_ns;
+	process_memory_leave(&p->memory);
 }
 
 /* ---- The walk ---- */

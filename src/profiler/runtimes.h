@@ -5,9 +5,7 @@
  * frame in code without a file or without call-frame information; the answers are kept until the
  * next walk, with the names.
  *
- * The process's memory is read late, while the process runs on, through a descriptor from the
- * broker. Only memory that cannot keep us waiting is read: anonymous memory, or a file on the file
- * system of the runtime's own library, which the broker checked when it opened that. Reads have a
+ * The process's memory is read late, while the process runs on (process-memory.h). Reads have a
  * limited share of the time.
  */
 #include <stdbool.h>
@@ -17,20 +15,12 @@
 #include "src/profiler/frame-source.h"
 #include "unwind/unwind.h"
 
+struct memory_source;
 struct runtimes;
 struct process_runtime; /* of one process; runtimes_free_process() */
 
-/* Where the memory and maps of a process come from: an owned descriptor or -errno. */
-struct runtimes_source {
-	void *ctx;
-	int (*open_memory)(void *ctx, uint32_t pid);
-	int (*open_maps)(void *ctx, uint32_t pid);
-	/* Before and after each read of a process's memory. */
-	void (*reading)(void *ctx, uint32_t pid, bool begins);
-};
-
-/* 0 or -ENOMEM. */
-int runtimes_new(struct runtimes **ret, const struct runtimes_source *source);
+/* source: copied. 0 or -ENOMEM. */
+int runtimes_new(struct runtimes **ret, const struct memory_source *source);
 struct runtimes *runtimes_free(struct runtimes *r);
 
 /* Ranks a mapped file by its path: the one with the highest rank is the process's runtime. 0: it is

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/profiler/process-memory.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define MAX_MAPS_BYTES (8u << 20)
+#define MIN_DELAY_NS   (100 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
+/* A collector makes and leaves memory all the time. */
+#define MAX_MAPS_DELAY_NS NSEC_PER_SEC
+
+static int maps_of(void *ctx)
+{
+	const struct process_memory *m = ctx;
+
+	return m->source->open_maps(m->source->ctx, m->pid);
+}
+
+void process_memory_init(struct process_memory *m, const struct memory_source *source, uint32_t pid,
+			 uint32_t major, uint32_t minor)
+{
+	*m = (struct process_memory){
+		.source = source,
+		.pid = pid,
+		.fd = -EBADF,
+		.delay_ns = MIN_DELAY_NS,
+		.readable = {.open_maps = maps_of,
+			     .ctx = m,
+			     .major = major,
+			     .minor = minor,
+			     .max_bytes = MAX_MAPS_BYTES,
+			     .min_delay_ns = MIN_DELAY_NS,
+			     .max_delay_ns = MAX_MAPS_DELAY_NS},
+	};
+}
+
+void process_memory_deinit(struct process_memory *m)
+{
+	m->fd = close_fd(m->fd);
+	readable_deinit(&m->readable);
+}
+
+bool process_memory_try(struct process_memory *m)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (m->refused || now < m->next_try_ns)
+		return false;
+	m->next_try_ns = now + m->delay_ns;
+	if (m->delay_ns < MAX_DELAY_NS)
+		m->delay_ns *= 2;
+	if (m->fd < 0)
+		m->fd = m->source->open_memory(m->source->ctx, m->pid);
+	m->refused = m->fd == -EPERM || m->fd == -EACCES;
+	return m->fd >= 0;
+}
+
+void process_memory_leave(struct process_memory *m)
+{
+	m->fd = close_fd(m->fd);
+	m->readable.next_ns = 0;
+	m->next_try_ns = clock_monotonic_ns() + m->delay_ns;
+}
+
+bool process_memory_read(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	struct process_memory *m = ctx;
+	const struct memory_source *s = m->source;
+	bool read;
+
+	if (address > INT64_MAX || !readable_has(&m->readable, address, n))
+		return false;
+	s->reading(s->ctx, m->pid, true);
+	read = pread(m->fd, ret, n, (off_t)address) == (ssize_t)n;
+	s->reading(s->ctx, m->pid, false);
+	return read;
+}
