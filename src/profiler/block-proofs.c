@@ -7,7 +7,7 @@
 
 #include "src/profiler/switches.h"
 
-/* Reads end a fraction of a millisecond after their switch, and records come in order. */
+/* Most reads end a fraction of a millisecond after their switch, and records come in order. */
 #define MAX_WAITING 256
 
 struct block_proofs {
@@ -18,6 +18,7 @@ struct block_proofs {
 		struct switch_out block;
 		uint64_t read_ns;
 		struct switch_stack *stack;
+		bool late; /* there was no copy at the switch */
 	} waiting[MAX_WAITING];
 };
 
@@ -41,8 +42,8 @@ struct block_proofs *block_proofs_free(struct block_proofs *p)
 	return NULL;
 }
 
-bool block_proofs_add(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
-		      const struct switch_stack *stack)
+static bool add(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
+		const struct switch_stack *stack, bool late)
 {
 	size_t size = sizeof(*stack) +
 		      ((size_t)stack->n_kernel + stack->n_user) * sizeof(*stack->addresses);
@@ -51,8 +52,30 @@ bool block_proofs_add(struct block_proofs *p, const struct switch_out *block, ui
 	if (!copy)
 		return false;
 	memcpy(copy, stack, size);
-	p->waiting[p->n++] = (struct waiting_proof){*block, read_ns, copy};
+	p->waiting[p->n++] = (struct waiting_proof){*block, read_ns, copy, late};
 	p->first_ns = read_ns < p->first_ns ? read_ns : p->first_ns;
+	return true;
+}
+
+bool block_proofs_add(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
+		      const struct switch_stack *stack)
+{
+	return add(p, block, read_ns, stack, false);
+}
+
+bool block_proofs_add_late(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
+			   const struct switch_stack *stack)
+{
+	return add(p, block, read_ns, stack, true);
+}
+
+static bool settle(struct block_proofs *p, const struct waiting_proof *w)
+{
+	if (!w->late)
+		return switches_better_stack(p->switches, &w->block, w->stack);
+	if (switches_lasted(p->switches, &w->block, w->read_ns) &&
+	    switches_wants(p->switches, &w->block, w->stack->alone))
+		switches_stack(p->switches, &w->block, w->stack);
 	return true;
 }
 
@@ -71,7 +94,7 @@ uint32_t block_proofs_judge(struct block_proofs *p, uint64_t time_ns)
 			p->waiting[n_kept++] = *w;
 			continue;
 		}
-		n_refuted += !switches_better_stack(p->switches, &w->block, w->stack);
+		n_refuted += !settle(p, w);
 		free(w->stack);
 	}
 	p->n = n_kept;

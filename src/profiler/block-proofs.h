@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of blocked threads that were read a moment after the switch, with frames that an
- * interpreter keeps in memory. A thread that ran meanwhile may have changed these frames. So a
- * stack is believed only once all switches up to the end of its read are known, and none of them is
- * of its thread. Until then, or otherwise, the block has the stack that was copied at the switch.
+ * Stacks of blocked threads that were read after the switch: with frames that an interpreter keeps
+ * in memory, or all of the stack. A thread that ran meanwhile may have changed it. So a stack is
+ * believed only once all switches up to the end of its read are known, and none of them is of its
+ * thread. Until then, or otherwise, the block has the stack that was copied at the switch, or none.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,5 +22,9 @@ struct block_proofs *block_proofs_free(struct block_proofs *p);
  * Copies both. false: too many wait. */
 bool block_proofs_add(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
 		      const struct switch_stack *stack);
-/* Judges the stacks after all switches before time_ns. Returns how many are not believed. */
+/* Does the same for a block that switches_unseen() offered. */
+bool block_proofs_add_late(struct block_proofs *p, const struct switch_out *block, uint64_t read_ns,
+			   const struct switch_stack *stack);
+/* Judges the stacks after all switches before time_ns. Returns how many of block_proofs_add() are
+ * not believed. */
 uint32_t block_proofs_judge(struct block_proofs *p, uint64_t time_ns);

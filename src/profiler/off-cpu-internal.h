@@ -12,7 +12,6 @@
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 
-#define OFF_CPU_MAX_LATE   32 /* late reads between two drains */
 #define OFF_CPU_LATE_BYTES (32u << 10)
 #define OFF_CPU_MAX_SPOTS  256
 #define OFF_CPU_MAX_ENDED  8192
@@ -34,14 +33,7 @@ struct off_cpu {
 	const struct ledger *ledger;   /* NULL: nobody stops the events */
 	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
 	struct switch_stack *scratch;
-	/* Stacks that were read late; it is to be found out whether that was in time. */
-	struct late {
-		struct switch_out block;
-		uint64_t read_ns;
-		int fd;
-	} late[OFF_CPU_MAX_LATE];
-	uint32_t n_late;
-	uint8_t *late_bytes;
+	uint8_t *late_bytes; /* scratch */
 	/* Plain switches: the last place that was sampled on a CPU, by its number. */
 	struct switch_out spots[OFF_CPU_MAX_SPOTS];
 	/* Plain switches of whole CPUs: threads that told of their end, by their number. */
@@ -81,5 +73,7 @@ void off_cpu_keep_stack(struct off_cpu *o, const struct record *r, enum profile_
  * interpreter has frames for it, another one with these. */
 void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct switch_out *out,
 			uint32_t n);
+/* Judges the stacks that were read behind their switches, after all switches before time_ns. */
+void off_cpu_judge(struct off_cpu *o, uint64_t time_ns);
 /* Notes the lock that a block waits for; its stack is in o->scratch. */
 void off_cpu_see_lock(struct off_cpu *o, const struct switch_out *block);

@@ -6,13 +6,16 @@
 
 #include "src/process/message.h"
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/block-proofs.h"
 #include "src/profiler/blocked-call.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/off-cpu-internal.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/walk.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
+#define MAX_LATE    32			 /* reads between two drains */
 #define LATE_NS	    (20 * NSEC_PER_MSEC) /* of reads between two drains, at most */
 #define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
 
@@ -36,41 +39,58 @@ static bool has_spot(const struct switch_out *block)
 	return any != 0;
 }
 
+static struct record record_of(const struct off_cpu *o, const struct switch_out *block,
+			       uint64_t time_ns)
+{
+	return (struct record){.type = RECORD_SAMPLE,
+			       .index = o->blocks,
+			       .time_ns = time_ns,
+			       .pid = block->pid,
+			       .tid = block->tid,
+			       .cpu = block->cpu};
+}
+
+/* Fetches the thread's stack into o->late_bytes. false: it does not stand there any longer. */
+static bool fetch(struct off_cpu *o, const struct switch_out *block, struct blocked_thread *ret)
+{
+	_cleanup_close_ int fd = outside_open_blocked(&o->a->outside, block->pid, block->tid,
+						      block->sp, block->ip, OFF_CPU_LATE_BYTES);
+
+	if (fd < 0 || pread(fd, ret, sizeof(*ret), 0) != sizeof(*ret) ||
+	    ret->n_bytes > OFF_CPU_LATE_BYTES ||
+	    pread(fd, o->late_bytes, ret->n_bytes, sizeof(*ret)) != (ssize_t)ret->n_bytes)
+		return false;
+	ret->wchan[sizeof(ret->wchan) - 1] = '\0';
+	return true;
+}
+
 /*
  * A thread that blocks seldom and for long is sampled last of all, but it stands still: its
  * stack can be read meanwhile. The registers are those of its switch, as far as they were
  * recorded. Only the switches up to the end of the read show that it did not go on before.
  */
-static void add_late(struct off_cpu *o, const struct late *l)
+static void read_block(struct off_cpu *o, const struct switch_out *block, uint64_t time_ns)
 {
 	struct attribution *a = o->a;
+	struct record r = record_of(o, block, time_ns);
 	struct blocked_thread t;
 	uint64_t regs[64] = {0};
-	struct record r = {.type = RECORD_SAMPLE,
-			   .index = o->blocks,
-			   .time_ns = l->read_ns,
-			   .pid = l->block.pid,
-			   .tid = l->block.tid,
-			   .cpu = l->block.cpu};
 	enum profile_marker reason;
 	struct sample_spot spot;
 	bool frozen;
 	uint32_t n;
 
-	if (pread(l->fd, &t, sizeof(t), 0) != sizeof(t) || t.n_bytes > OFF_CPU_LATE_BYTES ||
-	    pread(l->fd, o->late_bytes, t.n_bytes, sizeof(t)) != (ssize_t)t.n_bytes)
+	if (!fetch(o, block, &t))
 		return;
-	t.wchan[sizeof(t.wchan) - 1] = '\0';
 	reason = blocked_call_reason(t.call, t.args, t.wchan);
 	/* A place that is known is looked at for what comes between a thread and its call. */
 	frozen = reason == PROFILE_MARKER_WAIT_FREEZER;
-	if (switches_knows(o->switches, &l->block) &&
-	    !(frozen && switches_lasted(o->switches, &l->block, UINT64_MAX)))
+	if (!switches_wants(o->switches, block, frozen))
 		return;
-	memcpy(spot.regs, l->block.regs, sizeof(spot.regs));
+	memcpy(spot.regs, block->regs, sizeof(spot.regs));
 	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
-	r.sample.user_regs_valid = has_spot(&l->block) ? sample_spot_to_regs(&spot, regs)
-						       : sample_place_to_regs(t.sp, t.ip, regs);
+	r.sample.user_regs_valid = has_spot(block) ? sample_spot_to_regs(&spot, regs)
+						   : sample_place_to_regs(t.sp, t.ip, regs);
 	r.sample.user_regs = regs;
 	r.sample.stack = o->late_bytes;
 	r.sample.n_stack = t.n_bytes;
@@ -83,43 +103,21 @@ static void add_late(struct off_cpu *o, const struct late *l)
 		return;
 	off_cpu_keep_stack(o, &r, late_marker(a, n), reason);
 	o->scratch->alone = frozen;
-	switches_stack(o->switches, &l->block, o->scratch);
-	off_cpu_see_lock(o, &l->block);
-}
-
-static void judge_late(struct off_cpu *o, uint64_t time_ns)
-{
-	uint32_t n_kept = 0;
-
-	for (uint32_t i = 0; i < o->n_late; i++) {
-		struct late *l = &o->late[i];
-
-		if (l->read_ns > time_ns) {
-			o->late[n_kept++] = *l;
-			continue;
-		}
-		if (switches_lasted(o->switches, &l->block, l->read_ns))
-			add_late(o, l);
-		(void)close(l->fd);
-	}
-	o->n_late = n_kept;
+	(void)block_proofs_add_late(o->proofs, block, clock_monotonic_ns(), o->scratch);
+	off_cpu_see_lock(o, block);
 }
 
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 {
 	uint64_t begin = clock_monotonic_ns();
+	struct switch_out block;
 
 	if (o->a->other_clock || o->a->frame_pointers)
 		return;
-	judge_late(o, time_ns);
-	while (o->n_late < OFF_CPU_MAX_LATE && clock_monotonic_ns() - begin < LATE_NS) {
-		struct late *l = &o->late[o->n_late];
-
-		if (switches_unseen(o->switches, time_ns, LONG_ENOUGH, &l->block, 1) == 0)
+	off_cpu_judge(o, time_ns);
+	for (int i = 0; i < MAX_LATE && clock_monotonic_ns() - begin < LATE_NS; i++) {
+		if (switches_unseen(o->switches, time_ns, LONG_ENOUGH, &block, 1) == 0)
 			return;
-		l->fd = outside_open_blocked(&o->a->outside, l->block.pid, l->block.tid,
-					     l->block.sp, l->block.ip, OFF_CPU_LATE_BYTES);
-		l->read_ns = clock_monotonic_ns();
-		o->n_late += l->fd >= 0;
+		read_block(o, &block, time_ns);
 	}
 }

@@ -66,6 +66,12 @@ void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct 
 	count_marker(a, marker);
 }
 
+void off_cpu_judge(struct off_cpu *o, uint64_t time_ns)
+{
+	o->a->profile.types[o->blocks].counters[PROFILE_STACKS_RUNTIME_LATE] +=
+		block_proofs_judge(o->proofs, time_ns);
+}
+
 /* What the block whose stack was just kept waits for. */
 void off_cpu_see_lock(struct off_cpu *o, const struct switch_out *block)
 {

@@ -97,8 +97,6 @@ struct off_cpu *off_cpu_free(struct off_cpu *o)
 		switches_free(o->switches);
 		lock_places_free(o->locks);
 		wall_time_free(o->wall);
-		for (uint32_t i = 0; i < o->n_late; i++)
-			(void)close(o->late[i].fd);
 		free(o->late_bytes);
 		free(o->scratch);
 		free(o);
@@ -133,12 +131,6 @@ static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 
 	memcpy(out.regs, sw->spot.regs, sizeof(out.regs));
 	return out;
-}
-
-static void judge_proofs(struct off_cpu *o, uint64_t time_ns)
-{
-	o->a->profile.types[o->blocks].counters[PROFILE_STACKS_RUNTIME_LATE] +=
-		block_proofs_judge(o->proofs, time_ns);
 }
 
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
@@ -300,7 +292,7 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 {
 	if (!o->begin_ns)
 		o->begin_ns = r->time_ns;
-	judge_proofs(o, r->time_ns);
+	off_cpu_judge(o, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		if (r->index == o->all || r->index == o->blocks || r->index == o->wakeups)
@@ -382,7 +374,7 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 	struct profile_type *t = &o->a->profile.types[o->blocks];
 
 	take_gaps(o, time_ns);
-	judge_proofs(o, time_ns);
+	off_cpu_judge(o, time_ns);
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
 	if (pause || o->born_from_ns == UINT64_MAX)
 		o->born_from_ns = time_ns;

@@ -86,13 +86,14 @@ static bool is_known(const struct switch_thread *t, const struct key *k, uint64_
 	return k->n_stacks > 0 ? !is_unusual(t, k, time_ns) : k->n_offers == MAX_OFFERS;
 }
 
-bool switches_knows(const struct switches *s, const struct switch_out *o)
+bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone)
 {
-	uint32_t row = switches_find_thread(s, o->id);
-	uint32_t key = row != SWITCHES_NONE ? switches_find_key(s, row, o) : SWITCHES_NONE;
+	uint32_t row = switches_find_thread(s, block->id);
+	uint32_t key = row != SWITCHES_NONE ? switches_find_key(s, row, block) : SWITCHES_NONE;
+	const struct key *k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
 
-	return key != SWITCHES_NONE && s->keys.items[key].n_stacks > 0 &&
-	       !switches_is_anywhere(&s->keys.items[key]);
+	return !k || k->n_stacks == 0 || switches_is_anywhere(k) ||
+	       (alone && switches_lasted(s, block, UINT64_MAX));
 }
 
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,

@@ -131,8 +131,9 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
-/* Is there a stack of the block's place? */
-bool switches_knows(const struct switches *s, const struct switch_out *block);
+/* Is the stack of an offered block of use? alone: it is of this block alone, which must last; else
+ * its place has none yet. */
+bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone);
 /* Did an offered block last beyond time_ns? Call it after all switches up to that time. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
 /* The stack with which the thread waits now; borrowed until the next call. NULL: it does not wait,

@@ -150,9 +150,62 @@ static void test_first_block_lasts(void)
 	switches_free(s);
 }
 
+/* Blocks in places that nobody has seen, which are read while they last; or that is what their
+ * reader takes them for. */
+static void test_late(void)
+{
+	static const struct switches_callbacks callbacks = {.tell = on_wait};
+	static const struct switches_limits limits = {10, N_BLOCKS * N_THREADS, 1 << 20};
+	uint64_t n_in_time = 0;
+
+	for (uint32_t i = 1; i <= N_ROUNDS; i++) {
+		struct round r = {.now = 1000};
+
+		seed = i;
+		CHECK_INT(switches_new(&r.s, &limits, &callbacks, &r.told), ==, 0);
+		CHECK_INT(block_proofs_new(&r.p, r.s), ==, 0);
+		for (uint64_t k = 0; k < N_BLOCKS * N_THREADS; k++) {
+			struct switch_out offered, o = {.id = 1 + k % N_THREADS,
+							.tid = k % N_THREADS,
+							.pid = 9,
+							.sp = 5 + k,
+							.ip = 6};
+			uint64_t began = r.now, read_ns;
+
+			o.time_ns = began;
+			(void)block_proofs_judge(r.p, r.now);
+			switches_out(r.s, &o);
+			/* Drained so far; the read ends a while later, and then or before the
+			 * thread goes on. */
+			r.now += random_below(50);
+			CHECK_INT(switches_unseen(r.s, r.now, 0, &offered, 1), ==, 1);
+			CHECK_INT(offered.sp, ==, o.sp);
+			read_ns = r.now + 1 + random_below(100);
+			CHECK(block_proofs_add_late(r.p, &offered, read_ns, stack_of(READ)));
+			r.now += 1 + random_below(100);
+			(void)block_proofs_judge(r.p, r.now);
+			switches_in(r.s, o.id, 0, r.now);
+			r.truth.ns[o.tid][read_ns < r.now ? READ : 0] += r.now - began;
+			n_in_time += read_ns < r.now;
+			r.now += random_below(200);
+		}
+		CHECK_INT(block_proofs_judge(r.p, UINT64_MAX), ==, 0);
+		switches_close(r.s, r.now);
+		for (uint32_t t = 0; t < N_THREADS; t++) {
+			CHECK_INT(r.told.ns[t][0], ==, r.truth.ns[t][0]);
+			CHECK_INT(r.told.ns[t][READ], ==, r.truth.ns[t][READ]);
+		}
+		block_proofs_free(r.p);
+		switches_free(r.s);
+	}
+	CHECK(n_in_time > N_ROUNDS * N_BLOCKS * N_THREADS / 4 &&
+	      n_in_time < N_ROUNDS * N_BLOCKS * N_THREADS * 3 / 4);
+}
+
 int main(void)
 {
 	RUN(test_truth);
+	RUN(test_late);
 	RUN(test_first_block_lasts);
 	return 0;
 }
