@@ -9,6 +9,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-types.c \
 	src/profiler/attribute-who.c \
 	src/profiler/block-proofs.c src/profiler/block-proofs.h \
+	src/profiler/blocked-chains.c src/profiler/blocked-chains.h \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
 	src/profiler/chain-places.c src/profiler/chain-places.h \
