@@ -447,7 +447,8 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	const struct walked_stack stack = {a->frames, a->sps, n, n_kernel, a->n_walked};
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
 	struct runtime_frames frames = {.n = 0};
-	enum frame_source_answer answer = attribution_ask_source(a, r, n, n_kernel, &frames);
+	enum frame_source_answer answer =
+		attribution_ask_source(a, a->source, r, n, n_kernel, &frames);
 	enum profile_marker marker = attribution_source_marker(answer);
 
 	if (answer == FRAME_SOURCE_NONE)

@@ -49,15 +49,12 @@ void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct 
 	enum profile_marker marker, reason = guess_reason(o, r);
 	struct attribution *a = o->a;
 	struct runtime_frames frames;
-	bool has_frames = attribution_ask_to_keep(a, r, n, &frames, &marker);
+	bool has_frames = attribution_ask_to_keep(a, a->source, r, n, &frames, &marker);
 
 	off_cpu_keep_stack(o, r, marker, reason);
 	switches_stack(o->switches, out, o->scratch);
 	if (has_frames) {
-		attribution_join_kept(a, &frames);
-		marker = frames.cut				 ? PROFILE_MARKER_TOO_DEEP
-			 : marker == PROFILE_MARKER_RUNTIME_LATE ? PROFILE_N_MARKERS
-								 : marker;
+		marker = attribution_join_kept(a, &frames, marker);
 		off_cpu_keep_stack(o, r, marker, reason);
 		if (block_proofs_add(o->proofs, out, frames.read_ns, o->scratch))
 			return;

@@ -13,9 +13,10 @@ static bool is_whole(const struct attribution *a, uint32_t n)
 	return attribution_last_marker(a, n) == PROFILE_N_MARKERS;
 }
 
-enum frame_source_answer attribution_ask_source(struct attribution *a, const struct record *r,
-						uint32_t n, uint32_t n_kernel,
-						struct runtime_frames *ret)
+enum frame_source_answer attribution_ask_source(struct attribution *a,
+						const struct frame_source *source,
+						const struct record *r, uint32_t n,
+						uint32_t n_kernel, struct runtime_frames *ret)
 {
 	const struct frame_source_sample sample = {
 		.key = {r->time_ns, r->cpu, r->tid},
@@ -25,7 +26,7 @@ enum frame_source_answer attribution_ask_source(struct attribution *a, const str
 		.n = a->n_walked,
 		.whole = is_whole(a, n),
 	};
-	enum frame_source_answer answer = a->source->ask(a->source->ctx, &sample, ret);
+	enum frame_source_answer answer = source->ask(source->ctx, &sample, ret);
 
 	/* Java's inlined frames stand there, too, so nobody can tell the places of others. */
 	if (answer == FRAME_SOURCE_READY && n - n_kernel - !sample.whole != a->n_walked)
@@ -42,8 +43,9 @@ enum profile_marker attribution_source_marker(enum frame_source_answer answer)
 						 : PROFILE_N_MARKERS;
 }
 
-bool attribution_ask_to_keep(struct attribution *a, const struct record *r, uint32_t n,
-			     struct runtime_frames *ret, enum profile_marker *ret_marker)
+bool attribution_ask_to_keep(struct attribution *a, const struct frame_source *source,
+			     const struct record *r, uint32_t n, struct runtime_frames *ret,
+			     enum profile_marker *ret_marker)
 {
 	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
 	enum frame_source_answer answer = FRAME_SOURCE_NONE;
@@ -51,7 +53,7 @@ bool attribution_ask_to_keep(struct attribution *a, const struct record *r, uint
 	*ret = (struct runtime_frames){.n = 0};
 	if (a->readers && a->process && n > n_kernel) {
 		attribution_look_for_interpreter(a);
-		answer = attribution_ask_source(a, r, n, n_kernel, ret);
+		answer = attribution_ask_source(a, source, r, n, n_kernel, ret);
 	}
 	*ret_marker = !is_whole(a, n)		     ? attribution_last_marker(a, n)
 		      : answer == FRAME_SOURCE_READY ? PROFILE_MARKER_RUNTIME_LATE
@@ -61,7 +63,9 @@ bool attribution_ask_to_keep(struct attribution *a, const struct record *r, uint
 	return answer == FRAME_SOURCE_READY;
 }
 
-void attribution_join_kept(struct attribution *a, const struct runtime_frames *frames)
+enum profile_marker attribution_join_kept(struct attribution *a,
+					  const struct runtime_frames *frames,
+					  enum profile_marker marker)
 {
 	uint32_t n = join_order(a->sps, a->n_kept, frames, a->joiner.items);
 
@@ -75,4 +79,7 @@ void attribution_join_kept(struct attribution *a, const struct runtime_frames *f
 				     : a->sps[item->i];
 	}
 	a->n_kept = n;
+	if (frames->cut)
+		return PROFILE_MARKER_TOO_DEEP;
+	return marker == PROFILE_MARKER_RUNTIME_LATE ? PROFILE_N_MARKERS : marker;
 }
