@@ -6,6 +6,7 @@
 #include "src/host/host.h"
 #include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
+#include "src/profiler/blocked-chains.h"
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/go-program.h"
 #include "src/profiler/known-frames.h"
@@ -67,6 +68,7 @@ struct process_state {
 	uint32_t n_library_mappings;	 /* of the allocation library */
 	uint64_t library_window;	 /* the window of that look */
 	struct interpreter *interpreter; /* which the readers read; NULL: none */
+	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
 	uint32_t go_version, n_go_execs, n_go_mappings;
@@ -88,6 +90,7 @@ struct attribution {
 	struct runtimes *runtimes; /* NULL: a file is replayed, so there is no memory to read */
 	struct readers *readers;   /* borrowed; NULL: no interpreter is read */
 	struct frame_source readers_source;
+	struct blocked_chains *blocked; /* NULL: nor in blocked threads */
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
 	uint64_t page_bytes; /* of a plain page */
@@ -161,6 +164,8 @@ void attribution_put_goroutine(const struct attribution *a, FILE *out, const uin
 /* What the attribution keeps of a process, made at first sight. Borrowed for the life of p. NULL:
  * no memory. */
 struct process_state *attribution_process_state(struct host_process *p);
+/* The process has no interpreter, or another one. */
+void attribution_free_interpreter(struct attribution *a, struct process_state *s);
 /* For host_limits: free what the attribution keeps of a file, and of a process. */
 void attribution_free_file(void *ctx, struct host_file *file);
 void attribution_free_process(void *ctx, struct host_process *process);

@@ -16,6 +16,13 @@ struct process_state *attribution_process_state(struct host_process *p)
 	return p->user;
 }
 
+void attribution_free_interpreter(struct attribution *a, struct process_state *s)
+{
+	if (s->interpreter)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	s->blocked = blocked_chain_free(s->blocked);
+}
+
 void attribution_free_file(void *ctx, struct host_file *file)
 {
 	struct file_state *s = file->user;
@@ -39,8 +46,7 @@ void attribution_free_process(void *ctx, struct host_process *process)
 	process_said_deinit(&s->said, &a->sayings);
 	runtimes_free_process(a->runtimes, s->runtime);
 	attribution_free_span(a, s);
-	if (s->interpreter)
-		readers_free_interpreter(a->readers, s->interpreter);
+	attribution_free_interpreter(a, s);
 	if (s->jitdump_path) {
 		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
 		free(s->jitdump_path);

@@ -203,6 +203,7 @@ struct attribution *attribution_free(struct attribution *a)
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
 		runtimes_free(a->runtimes);
+		blocked_chains_free(a->blocked);
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
 		array_deinit(&a->items);
@@ -282,6 +283,10 @@ static enum frame_source_answer ask_readers(void *ctx, const struct frame_source
 
 int attribution_set_readers(struct attribution *a, struct readers *readers)
 {
+	int r = a->off_cpu ? attribution_new_blocked_chains(a) : 0;
+
+	if (r < 0)
+		return r;
 	a->readers = readers;
 	a->readers_source = (struct frame_source){.ask = ask_readers, .ctx = a};
 	return attribution_set_source(a, &a->readers_source);

@@ -11,6 +11,7 @@
 #include "src/profiler/module-rows.h"
 #include "src/profiler/off-cpu-internal.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/second-source.h"
 #include "src/profiler/walk.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -18,16 +19,6 @@
 #define MAX_LATE    32			 /* reads between two drains */
 #define LATE_NS	    (20 * NSEC_PER_MSEC) /* of reads between two drains, at most */
 #define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
-
-static enum profile_marker late_marker(const struct attribution *a, uint32_t n)
-{
-	const struct process_state *s = a->process ? a->process->user : NULL;
-	enum profile_marker marker = attribution_last_marker(a, n);
-
-	/* Nobody reads what its interpreter keeps. */
-	return marker == PROFILE_N_MARKERS && s && s->interpreter ? PROFILE_MARKER_RUNTIME_LATE
-								  : marker;
-}
 
 /* Its switch was recorded, with registers. */
 static bool has_spot(const struct switch_out *block)
@@ -38,6 +29,39 @@ static bool has_spot(const struct switch_out *block)
 		any |= block->regs[i];
 	return any != 0;
 }
+
+/* ---- Frames of interpreters ---- */
+
+struct standing {
+	struct attribution *a;
+	uint32_t own_tid;
+};
+
+static enum frame_source_answer ask_blocked(void *ctx, const struct frame_source_sample *sample,
+					    struct runtime_frames *ret)
+{
+	const struct standing *t = ctx;
+	const struct process_state *s = sample->process->user;
+
+	return s && s->blocked ? blocked_chain_ask(s->blocked, t->own_tid, sample, ret)
+			       : FRAME_SOURCE_NONE;
+}
+
+/* Adds them to a stack of n frames that the walk has left. Returns its marker. */
+static enum profile_marker add_runtime_frames(struct attribution *a, const struct record *r,
+					      uint32_t n, uint32_t own_tid)
+{
+	struct standing t = {a, own_tid};
+	const struct frame_source source = {.ask = ask_blocked, .ctx = &t};
+	enum profile_marker marker;
+	struct runtime_frames frames;
+
+	return attribution_ask_to_keep(a, &source, r, n, &frames, &marker)
+		       ? attribution_join_kept(a, &frames, marker)
+		       : marker;
+}
+
+/* ---- Blocks ---- */
 
 static struct record record_of(const struct off_cpu *o, const struct switch_out *block,
 			       uint64_t time_ns)
@@ -75,7 +99,7 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	struct record r = record_of(o, block, time_ns);
 	struct blocked_thread t;
 	uint64_t regs[64] = {0};
-	enum profile_marker reason;
+	enum profile_marker reason, marker;
 	struct sample_spot spot;
 	bool frozen;
 	uint32_t n;
@@ -101,7 +125,8 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	n = attribution_walk_to_keep(a, &r);
 	if (a->n_walked == 0)
 		return;
-	off_cpu_keep_stack(o, &r, late_marker(a, n), reason);
+	marker = add_runtime_frames(a, &r, n, t.own_tid);
+	off_cpu_keep_stack(o, &r, marker, reason);
 	o->scratch->alone = frozen;
 	(void)block_proofs_add_late(o->proofs, block, clock_monotonic_ns(), o->scratch);
 	off_cpu_see_lock(o, block);

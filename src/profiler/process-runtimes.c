@@ -45,8 +45,7 @@ static struct process_state *state_of_program(struct attribution *a)
 		return s;
 	s->n_execs = a->process->n_execs;
 	s->runtime = runtimes_free_process(a->runtimes, s->runtime);
-	if (s->interpreter)
-		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	attribution_free_interpreter(a, s);
 	s->n_runtime_mappings = s->n_interpreter_mappings = 0;
 	return s;
 }
@@ -61,6 +60,19 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	s->n_runtime_mappings = a->process->n_mappings;
 	s->runtime = find_runtime(a);
 	return s->runtime;
+}
+
+static void add_interpreter(struct attribution *a, struct process_state *s,
+			    const struct host_mapping *m, uint64_t image)
+{
+	const struct host_file_key *key = &m->file->key;
+
+	attribution_free_interpreter(a, s);
+	s->interpreter =
+		readers_add_interpreter(a->readers, a->process->pid, image, key->major, key->minor);
+	if (a->blocked)
+		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,
+					       key->minor);
 }
 
 /* Looked for when there are new mappings: a process that executes another program has others. */
@@ -79,10 +91,9 @@ void attribution_look_for_interpreter(struct attribution *a)
 	file = m ? attribution_open_file(a, m) : NULL;
 	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
-		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+		attribution_free_interpreter(a, s);
 	if (image && !s->interpreter)
-		s->interpreter = readers_add_interpreter(a->readers, a->process->pid, image,
-							 m->file->key.major, m->file->key.minor);
+		add_interpreter(a, s, m, image);
 }
 
 static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,
@@ -118,6 +129,13 @@ static void on_reading_memory(void *ctx, uint32_t pid, bool begins)
 static struct memory_source memory_of(struct attribution *a)
 {
 	return (struct memory_source){a, open_memory, open_maps, on_reading_memory};
+}
+
+int attribution_new_blocked_chains(struct attribution *a)
+{
+	const struct memory_source source = memory_of(a);
+
+	return blocked_chains_new(&a->blocked, &source);
 }
 
 int attribution_new_runtimes(struct attribution *a)

@@ -10,6 +10,8 @@ struct attribution;
 
 /* Lets the walk ask runtimes for their frames. 0 or -ENOMEM. */
 int attribution_new_runtimes(struct attribution *a);
+/* Lets us read the frames of interpreters in blocked threads. 0 or -ENOMEM. */
+int attribution_new_blocked_chains(struct attribution *a);
 
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
  * the process has new mappings. */
