@@ -419,6 +419,7 @@ static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use us
 	}
 	if (use == PC_INTERRUPTED)
 		fresh.shape = (uint8_t)shape_of(h, &fresh.blob, pc);
+	fresh.walk = h->walk;
 	*c = fresh;
 	return true;
 }
@@ -431,10 +432,14 @@ const struct code *hotspot_code_find(struct hotspot *h, uint64_t pc, enum pc_use
 	if (c->pc == pc && c->use == use) {
 		bool is_nmethod = c->blob.kind == BLOB_NMETHOD || c->blob.kind == BLOB_NATIVE;
 
+		if (c->walk == h->walk)
+			return c;
 		if (!read_head(h, c->blob.at, is_nmethod, &now))
 			return NULL;
-		if (now.identity == c->identity)
+		if (now.identity == c->identity) {
+			c->walk = h->walk;
 			return c;
+		}
 		h->stats.stale++;
 	}
 	c->pc = 0;

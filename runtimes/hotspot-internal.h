@@ -20,6 +20,8 @@ enum {
 	HOTSPOT_HEADER_BYTES = 512,
 	HOTSPOT_N_CODES = 4096, /* remembered: pcs of compiled code, */
 	HOTSPOT_N_SPOTS = 2048, /* and places in interpreted methods */
+	HOTSPOT_N_METHODS = 64, /* of the current walk */
+	HOTSPOT_METHOD_BYTES = 128,
 	HOTSPOT_MAX_PLACES = 16384,
 	HOTSPOT_MAX_TEXT = 1 << 20,
 };
@@ -79,6 +81,7 @@ struct code {
 	uint64_t pc, identity;
 	struct blob blob;
 	uint32_t first, n; /* rows of places */
+	uint32_t walk;	   /* the last one in which the blob was still this one */
 	uint8_t use;	   /* enum pc_use */
 	uint8_t shape;	   /* enum frame_shape, if interrupted */
 };
@@ -88,6 +91,15 @@ struct spot {
 	uint64_t method, identity;
 	int32_t bci;
 	struct stepped_frame frame;
+};
+
+/* The heads of a Method and of its ConstMethod, as they are in one walk. */
+struct method {
+	uint64_t at, const_method, constants;
+	uint8_t head[HOTSPOT_METHOD_BYTES]; /* of the ConstMethod */
+	uint64_t identity;
+	uint32_t code_size, name_index;
+	uint32_t walk; /* 0: none */
 };
 
 struct hotspot {
@@ -104,6 +116,8 @@ struct hotspot {
 	ARRAY(struct code_range) entries; /* of methods, in the interpreter */
 	struct code *codes;
 	struct spot *spots;
+	uint32_t walk; /* the number of the current one, from 1 on */
+	struct method methods[HOTSPOT_N_METHODS];
 	ARRAY(struct stepped_frame) places;
 	struct strtab texts;
 	struct hotspot_stats stats;

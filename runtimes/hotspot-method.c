@@ -12,17 +12,10 @@
 #include "util/hash.h"
 
 enum {
-	MAX_HEAD = 128,
 	MAX_SYMBOL = 1024, /* longer names are cut */
 	MAX_LINES_BYTES = 8192,
 	TAG_UTF8 = 1, /* JVM_CONSTANT_Utf8 */
-};
-
-struct method {
-	uint64_t at, const_method, constants, holder;
-	uint8_t head[MAX_HEAD]; /* of the ConstMethod */
-	uint64_t identity;
-	uint32_t code_size, name_index;
+	NAMES = -2,   /* instead of a bci: the place of what all places in a method have */
 };
 
 static uint32_t u16_at(const uint8_t *bytes, int64_t at)
@@ -49,15 +42,15 @@ static uint64_t u64_at(const uint8_t *bytes, int64_t at)
 	return v;
 }
 
-/* The Method and its ConstMethod, which are not proven by that. */
 static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
 {
-	uint8_t bytes[MAX_HEAD];
+	uint8_t bytes[HOTSPOT_METHOD_BYTES];
 	int64_t n = hs(h, HS_METHOD_CONST) + 8, n_head = hs(h, HS_CONST_BYTES);
 
-	if (!at || at % 8 || n > MAX_HEAD || n_head > MAX_HEAD || n_head < 16 ||
-	    hs(h, HS_CONST_CONSTANTS) + 8 > n_head || hs(h, HS_CONST_CODE_SIZE) + 2 > n_head ||
-	    hs(h, HS_CONST_NAME_INDEX) + 2 > n_head || hs(h, HS_CONST_FLAGS) + 4 > n_head)
+	if (!at || at % 8 || n > HOTSPOT_METHOD_BYTES || n_head > HOTSPOT_METHOD_BYTES ||
+	    n_head < 16 || hs(h, HS_CONST_CONSTANTS) + 8 > n_head ||
+	    hs(h, HS_CONST_CODE_SIZE) + 2 > n_head || hs(h, HS_CONST_NAME_INDEX) + 2 > n_head ||
+	    hs(h, HS_CONST_FLAGS) + 4 > n_head)
 		return false;
 	ret->at = at;
 	if (!memory_read(&h->memory, at, bytes, (size_t)n))
@@ -76,21 +69,40 @@ static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
 }
 
 /*
+ * The Method and its ConstMethod, which are not proven by that. NULL: they cannot be read. A walk
+ * reads them once: it looks at a frame of the interpreter several times, and methods call
+ * themselves.
+ */
+static const struct method *heads_of(struct hotspot *h, uint64_t at)
+{
+	struct method *m = &h->methods[hash_u64(at) % HOTSPOT_N_METHODS];
+
+	if (m->at == at && m->walk == h->walk)
+		return m;
+	m->walk = 0;
+	if (!read_heads(h, at, m))
+		return NULL;
+	m->walk = h->walk;
+	return m;
+}
+
+/*
  * Its class has a pool that points back: mostly the same. Methods that HotSpot makes for method
  * handles have a small one of their own, and those of a class that was redefined their old one.
  */
-static bool prove(struct hotspot *h, struct method *m)
+static bool prove(struct hotspot *h, const struct method *m, uint64_t *ret_holder)
 {
-	uint64_t back, holder_at = (uint64_t)hs(h, HS_POOL_HOLDER);
+	uint64_t back, holder, holder_at = (uint64_t)hs(h, HS_POOL_HOLDER);
 
 	if (!m->constants || m->constants % 8)
 		return false;
-	m->holder = memory_u64(&h->memory, m->constants + holder_at);
-	if (!m->holder || m->holder % 8)
+	holder = memory_u64(&h->memory, m->constants + holder_at);
+	if (!holder || holder % 8)
 		return false;
-	back = memory_u64(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_CONSTANTS));
+	*ret_holder = holder;
+	back = memory_u64(&h->memory, holder + (uint64_t)hs(h, HS_CLASS_CONSTANTS));
 	return back == m->constants ||
-	       (back && back % 8 == 0 && memory_u64(&h->memory, back + holder_at) == m->holder);
+	       (back && back % 8 == 0 && memory_u64(&h->memory, back + holder_at) == holder);
 }
 
 /* ---- Texts ---- */
@@ -153,14 +165,15 @@ static void make_class_name(char *name)
 	}
 }
 
-static bool put_names(struct hotspot *h, const struct method *m, struct stepped_frame *ret)
+static bool put_names(struct hotspot *h, const struct method *m, uint64_t holder,
+		      struct stepped_frame *ret)
 {
 	char name[MAX_SYMBOL + 1], class[MAX_SYMBOL + 1], text[2 * MAX_SYMBOL + 2];
 	uint32_t source = 0;
 	uint8_t bytes[2];
 
-	if (!read_symbol(h, memory_u64(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_NAME)),
-			 class, sizeof(class)) ||
+	if (!read_symbol(h, memory_u64(&h->memory, holder + (uint64_t)hs(h, HS_CLASS_NAME)), class,
+			 sizeof(class)) ||
 	    !read_constant(h, m, m->name_index, name, sizeof(name)))
 		return false;
 	make_class_name(class);
@@ -171,7 +184,7 @@ static bool put_names(struct hotspot *h, const struct method *m, struct stepped_
 			bytes, 2))
 		source = u16_at(bytes, 0);
 	else if (hs_known(h, HS_CLASS_SOURCE_FILE_INDEX) &&
-		 memory_read(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_SOURCE_FILE_INDEX),
+		 memory_read(&h->memory, holder + (uint64_t)hs(h, HS_CLASS_SOURCE_FILE_INDEX),
 			     bytes, 2))
 		source = u16_at(bytes, 0);
 	if (source && read_constant(h, m, source, name, sizeof(name)))
@@ -252,38 +265,64 @@ static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
 	}
 }
 
+/* Where a place in a method is remembered; *ret_is: it is, and the method is still that one. */
+static struct spot *find_spot(struct hotspot *h, const struct method *m, int32_t bci, bool *ret_is)
+{
+	struct spot *s = &h->spots[hash_combine(m->at, (uint32_t)bci) % HOTSPOT_N_SPOTS];
+	bool its = s->method == m->at && s->bci == bci;
+
+	*ret_is = its && s->identity == m->identity;
+	h->stats.stale += its && !*ret_is;
+	return s;
+}
+
+/* Its names, which are those of all places in it. */
+static bool find_names(struct hotspot *h, const struct method *m, struct stepped_frame *ret)
+{
+	bool is_known;
+	struct spot *s = find_spot(h, m, NAMES, &is_known);
+	uint64_t holder;
+
+	if (!is_known) {
+		struct stepped_frame names = {.function = STRID_EMPTY};
+
+		h->stats.learned++;
+		if (!prove(h, m, &holder) || !put_names(h, m, holder, &names))
+			return false;
+		*s = (struct spot){m->at, m->identity, NAMES, names};
+	}
+	*ret = s->frame;
+	return true;
+}
+
 bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct stepped_frame *ret)
 {
-	uint64_t key = hash_combine(at, (uint32_t)bci);
-	struct spot *s = &h->spots[key % HOTSPOT_N_SPOTS];
-	struct stepped_frame frame = {.function = STRID_EMPTY};
-	struct method m;
+	const struct method *m = heads_of(h, at);
+	struct stepped_frame frame;
+	struct spot *s;
+	bool is_known;
 
-	if (!read_heads(h, at, &m))
+	if (!m)
 		return false;
-	if (s->method == at && s->bci == bci) {
-		if (s->identity == m.identity) {
-			*ret = s->frame;
-			return true;
-		}
-		h->stats.stale++;
+	s = find_spot(h, m, bci, &is_known);
+	if (!is_known) {
+		h->stats.learned++;
+		if (bci >= (int32_t)m->code_size || !find_names(h, m, &frame))
+			return false;
+		find_line(h, m, bci, &frame);
+		*s = (struct spot){at, m->identity, bci, frame};
 	}
-	h->stats.learned++;
-	if (bci >= (int32_t)m.code_size || !prove(h, &m) || !put_names(h, &m, &frame))
-		return false;
-	find_line(h, &m, bci, &frame);
-	*s = (struct spot){at, m.identity, bci, frame};
-	*ret = frame;
+	*ret = s->frame;
 	return true;
 }
 
 int32_t hotspot_method_bci(struct hotspot *h, uint64_t at, uint64_t bcp)
 {
-	struct method m;
+	const struct method *m = heads_of(h, at);
 	uint64_t bci;
 
-	if (!read_heads(h, at, &m))
+	if (!m)
 		return -1;
-	bci = bcp - m.const_method - (uint64_t)hs(h, HS_CONST_BYTES);
-	return bci < m.code_size ? (int32_t)bci : -1;
+	bci = bcp - m->const_method - (uint64_t)hs(h, HS_CONST_BYTES);
+	return bci < m->code_size ? (int32_t)bci : -1;
 }

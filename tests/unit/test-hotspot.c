@@ -148,6 +148,28 @@ static void test_reused(void)
 	}
 }
 
+/* A walk looks several times at a method, and reads it once; the next walk reads it again. */
+static void test_once(void)
+{
+	struct stepped_frame frame;
+	const struct spot *s;
+
+	open_version("17");
+	free(walk_all());
+	for (s = hotspot->spots; !s->method; s++)
+		;
+	for (int walk = 0; walk < 2; walk++) {
+		hotspot_begin(hotspot, 100, 1 << 20);
+		for (int i = 0; i < 3; i++) {
+			CHECK(hotspot_method_frame(hotspot, s->method, s->bci, &frame));
+			CHECK_INT(hotspot_method_bci(hotspot, s->method, 0), ==, -1);
+		}
+		/* The Method and its ConstMethod. */
+		CHECK_INT(hotspot->memory.reads_left, ==, 98);
+	}
+	close_version();
+}
+
 /* A budget that is spent is said. */
 static void test_spent(void)
 {
@@ -186,6 +208,7 @@ int main(void)
 	RUN(test_remembered);
 	RUN(test_missing);
 	RUN(test_reused);
+	RUN(test_once);
 	RUN(test_spent);
 	RUN(test_cut);
 	return 0;
