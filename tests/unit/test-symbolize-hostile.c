@@ -473,6 +473,33 @@ static void test_names_change(void)
 	free(e.bytes);
 }
 
+/* Nor does it where all that follows is overwritten, to the end of the memory; also where names of
+ * one address are compared. */
+static void test_names_without_end(void)
+{
+	static const char strings[] = "\0first\0second";
+	static const Elf64_Sym symbols[] = {{0}, FUNCTION(1, 0, 16), FUNCTION(7, 0, 16)};
+	struct elf e = build(symbols, ARRAY_SIZE(symbols), strings, sizeof(strings));
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (e.n + page - 1) / page * page;
+	uint8_t *pages =
+		mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct elf at_end = {.bytes = pages + room - e.n, .n = e.n};
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	uint64_t names = e.sections[S_STRTAB].sh_offset;
+	struct symbol s;
+
+	CHECK(pages != MAP_FAILED);
+	CHECK_INT(mprotect(pages + room, page, PROT_NONE), ==, 0);
+	memcpy(at_end.bytes, e.bytes, e.n);
+	f = open_memory(&at_end, &limits);
+	CHECK_INT(symbol_file_find(f, CODE, &s), ==, 0);
+	memset(at_end.bytes + names, 'x', e.n - names);
+	CHECK_INT(strlen(symbol_name(&s)), ==, sizeof(strings) - 7);
+	f = symbol_file_free(f);
+	(void)munmap(pages, room + page);
+	free(e.bytes);
+}
+
 /* A name that needs more room than others, and one that is no name. */
 static void test_long_names(void)
 {
@@ -745,6 +772,7 @@ int main(void)
 	RUN(test_section_names);
 	RUN(test_alias_bomb);
 	RUN(test_names_change);
+	RUN(test_names_without_end);
 	RUN(test_long_names);
 	RUN(test_cut_short);
 	RUN(test_cut_at_any_moment);
