@@ -498,9 +498,8 @@ def places(daemon, port):
 def without_library(library, sink):
     """Where libmicrohttpd is missing, the log names it and its package once, and all else goes on."""
     port = rig.free_port()
-    hide = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", rig.write("none.so", ""),
-            os.path.realpath(library)]
-    daemon = rig.Daemon(CONFIG.format(rate=RATE, listen=f"127.0.0.1:{port}", endpoint=sink.endpoint), "bare", argv_prefix=hide)
+    hidden = rig.with_file(rig.write("none.so", ""), os.path.realpath(library))
+    daemon = rig.Daemon(CONFIG.format(rate=RATE, listen=f"127.0.0.1:{port}", endpoint=sink.endpoint), "bare", argv_prefix=hidden)
     daemon.wait_up()
     rig.wait_for("the log to name libmicrohttpd", lambda: "install the libmicrohttpd package" in daemon.log(), 10)
     sink.wait_for(sink.count() + 2)
