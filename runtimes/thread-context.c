@@ -3,15 +3,13 @@
 
 enum { VALID = 24, SIZE = 26, MOST_BYTES = 256, PAGE = 4096 };
 
-/* Most records are whole with one read. It ends with the page, which may be the last of its memory.
- */
+/* Most records are whole with one read. It ends with the page, which may be the last of its memory,
+ * unless the head goes on in the next one. */
 uint32_t thread_context_at_once(uint64_t address)
 {
 	uint64_t left = PAGE - address % PAGE;
 
-	if (left < THREAD_CONTEXT_HEAD_BYTES)
-		return THREAD_CONTEXT_HEAD_BYTES;
-	return left < MOST_BYTES ? (uint32_t)left : MOST_BYTES;
+	return left >= THREAD_CONTEXT_HEAD_BYTES && left < MOST_BYTES ? (uint32_t)left : MOST_BYTES;
 }
 
 uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES])
