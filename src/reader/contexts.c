@@ -8,7 +8,9 @@
  * same bytes in a second read.
  *
  * A thread that writes its spans into one record, or into records that lie together, has their page
- * read first, and the variable with the CPU behind it: two reads are the proof, too.
+ * read first, and the variable with the CPU behind it: two reads are the proof, too. Libraries that
+ * are loaded later have their variables on the heap. A thread's record may lie close to its own:
+ * then one read takes both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +30,10 @@ _Static_assert(sizeof(struct node_variable) == THREAD_VARIABLE_MAX_WORDS * sizeo
 struct contexts {
 	struct thread_variable variable;
 	struct musl_threads *musl; /* NULL: they are glibc's */
-	/* What lies around the record that was guessed. */
-	uint64_t page_at;
-	uint8_t page[PAGE];
+	/* What was read first, where the record was guessed. */
+	uint64_t first_at;
+	uint32_t n_first;
+	uint8_t first[PAGE];
 	struct context_thread {
 		uint32_t number;
 		uint64_t variable, found_ns; /* its address; 0: not known */
@@ -88,18 +91,62 @@ static uint64_t pointer_of(const struct contexts *c, struct memory *m,
 		       : thread_pointer_of(m, s->robust_list, s->number, c->variable.glibc_bytes);
 }
 
+static bool is_far_known(const struct context_thread *t, const struct context_sample *s)
+{
+	return t->variable && s->now_ns - t->found_ns < KEEP_NS;
+}
+
 /* Where the variable is in a block of its own, or the thread's struct is far. */
 static uint64_t find_far(const struct contexts *c, struct context_thread *t, struct memory *m,
 			 const struct context_sample *s)
 {
 	uint64_t thread;
 
-	if (t->variable && s->now_ns - t->found_ns < KEEP_NS)
+	if (is_far_known(t, s))
 		return t->variable;
 	thread = pointer_of(c, m, s);
 	t->variable = thread ? thread_variable_address(m, &c->variable, thread) : 0;
 	t->found_ns = s->now_ns;
 	return t->variable;
+}
+
+/* Where the next record may be. */
+enum first_read {
+	FIRST_NONE, /* nobody would guess that */
+	FIRST_PAGE, /* in the page of the last one */
+	FIRST_BOTH, /* close to the variable, which is read at once with it */
+};
+
+static bool read_range(struct contexts *c, struct memory *m, uint64_t start, uint64_t end)
+{
+	c->first_at = start;
+	c->n_first = (uint32_t)(end - start);
+	return memory_read(m, start, c->first, c->n_first);
+}
+
+static bool read_both(struct contexts *c, const struct context_thread *t, struct memory *m)
+{
+	uint64_t start = t->variable < t->record ? t->variable : t->record;
+	uint64_t end =
+		t->variable < t->record ? t->record + t->n : t->variable + sizeof(t->variable);
+
+	return end - start <= PAGE && read_range(c, m, start, end);
+}
+
+/* The page is of use where the CPU comes with the variable, or is not known. Of Node.js it is read
+ * after the record anyway: more than a word leads there. */
+static enum first_read read_first(struct contexts *c, const struct context_thread *t,
+				  struct memory *m, const struct context_sample *s)
+{
+	uint64_t page = t->record - t->record % PAGE;
+
+	if (!t->record || c->variable.node)
+		return FIRST_NONE;
+	if (is_far_known(t, s) && read_both(c, t, m))
+		return FIRST_BOTH;
+	return t->stays && !(t->variable && c->variable.cpu) && read_range(c, m, page, page + PAGE)
+		       ? FIRST_PAGE
+		       : FIRST_NONE;
 }
 
 /* A record, and what leads to it: a word that the thread changes when it leaves the span. */
@@ -123,19 +170,29 @@ static struct found_record find_in_node(struct context_thread *t, struct memory 
 				     node.storage, node.key,  node.kind};
 }
 
+static struct found_record find_in_first(const struct contexts *c, const struct context_thread *t)
+{
+	uint64_t word = memory_u64_of(c->first, (int32_t)(t->variable - c->first_at));
+
+	return (struct found_record){
+		.record = word, .word_at = t->variable, .word = word, .cpu = THREAD_NO_CPU};
+}
+
 /* record 0: it has none. */
 static struct found_record find_record(const struct contexts *c, struct context_thread *t,
 				       struct memory *m, const struct context_sample *s,
-				       bool with_cpu)
+				       enum first_read first)
 {
 	size_t n_words = c->variable.node ? THREAD_VARIABLE_MAX_WORDS : 1;
 	struct thread_near near;
 
+	if (first == FIRST_BOTH)
+		return find_in_first(c, t);
 	/* It is the same as long as the thread runs JavaScript. */
 	if (t->node_ns && s->now_ns - t->node_ns < KEEP_NS)
 		return find_in_node(t, m);
 	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, n_words,
-				       with_cpu, &near)) {
+				       first == FIRST_PAGE, &near)) {
 		near.cpu = THREAD_NO_CPU;
 		near.address = find_far(c, t, m, s);
 		if (!near.address ||
@@ -153,26 +210,18 @@ static struct found_record find_record(const struct contexts *c, struct context_
 		.record = near.words[0], near.address, near.words[0], near.cpu};
 }
 
-/* The page of the last record, in which the next one may be. false: nobody would guess that, or
- * the CPU is read after the record anyway: what leads to one of Node.js is more than a word. */
-static bool read_page(struct contexts *c, const struct context_thread *t, struct memory *m)
+/* The record as it was then. false: it is not there, or not whole. */
+static bool take_from_first(const struct contexts *c, uint64_t record,
+			    uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
 {
-	c->page_at = t->record - t->record % PAGE;
-	return t->stays && !c->variable.node && memory_read(m, c->page_at, c->page, PAGE);
-}
+	uint64_t at = record - c->first_at;
 
-/* The record as it was in the page. false: it is not there, or not whole. */
-static bool take_from_page(const struct contexts *c, uint64_t record,
-			   uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
-{
-	uint64_t at = record - c->page_at;
-
-	if (at > PAGE - THREAD_CONTEXT_HEAD_BYTES)
+	if (at > c->n_first || c->n_first - at < THREAD_CONTEXT_HEAD_BYTES)
 		return false;
-	*ret_n = thread_context_bytes(c->page + at);
-	if (*ret_n > PAGE - at)
+	*ret_n = thread_context_bytes(c->first + at);
+	if (*ret_n > c->n_first - at)
 		return false;
-	memcpy(ret, c->page + at, *ret_n);
+	memcpy(ret, c->first + at, *ret_n);
 	return true;
 }
 
@@ -184,24 +233,37 @@ static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t 
 /* Since the sample: it may be no longer than what is read at once, because a read may have to wait.
  */
 static bool has_stayed(const struct contexts *c, struct memory *now, const struct context_sample *s,
-		       const struct found_record *found, bool guessed, uint32_t n)
+		       const struct found_record *found, enum first_read guess, uint32_t n)
 {
-	uint32_t cpu = guessed ? found->cpu : THREAD_NO_CPU;
+	uint32_t cpu = guess ? found->cpu : THREAD_NO_CPU;
 
-	if (!guessed && n > thread_context_at_once(found->record))
+	if (!guess && n > thread_context_at_once(found->record))
 		return false;
 	if (cpu == THREAD_NO_CPU)
 		cpu = thread_cpu(now, &c->variable, s->robust_list, s->number);
 	return cpu == s->cpu;
 }
 
-/* guessed: the record was read before the word and the CPU. */
-static bool is_the_same(struct memory *now, const struct found_record *found, bool guessed,
+static bool are_both_the_same(const struct contexts *c, struct memory *now,
+			      const struct found_record *found, const uint8_t *bytes, uint32_t n)
+{
+	uint8_t again[PAGE];
+
+	return memory_read(now, c->first_at, again, c->n_first) &&
+	       memory_u64_of(again, (int32_t)(found->word_at - c->first_at)) == found->word &&
+	       memcmp(again + (found->record - c->first_at), bytes, n) == 0;
+}
+
+/* guess: the record came with it; in its page it was read before the word and the CPU. */
+static bool is_the_same(const struct contexts *c, struct memory *now,
+			const struct found_record *found, enum first_read guess,
 			const uint8_t *bytes, uint32_t n)
 {
 	uint8_t again[THREAD_CONTEXT_MAX_BYTES];
 
-	return (guessed || memory_u64(now, found->word_at) == found->word) &&
+	if (guess == FIRST_BOTH)
+		return are_both_the_same(c, now, found, bytes, n);
+	return (guess || memory_u64(now, found->word_at) == found->word) &&
 	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
@@ -218,22 +280,23 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	struct context_thread *t = thread_of(c, s->number);
-	bool paged = read_page(c, t, sampled);
-	const struct found_record found = find_record(c, t, paged ? now : sampled, s, paged);
+	enum first_read first = read_first(c, t, sampled, s), guess = first;
+	const struct found_record found =
+		find_record(c, t, first == FIRST_PAGE ? now : sampled, s, first);
 	uint32_t n = 0;
-	bool guessed = paged && take_from_page(c, found.record, ret, &n);
 	uint64_t hash;
 
-	if (!guessed)
+	if (!first || !take_from_first(c, found.record, ret, &n)) {
+		guess = FIRST_NONE;
 		n = thread_context_read(sampled, found.record, ret);
+	}
 	t->stays = t->stays && n;
 	if (!n)
 		return 0;
 	hash = hash_bytes(ret, n, 0);
 	if (is_proven(t, found.record, hash, n))
 		return n;
-	if (!has_stayed(c, now, s, &found, guessed, n) &&
-	    !is_the_same(now, &found, guessed, ret, n))
+	if (!has_stayed(c, now, s, &found, guess, n) && !is_the_same(c, now, &found, guess, ret, n))
 		return 0;
 	if (!is_of_storage(t, now, &found)) {
 		t->node = (struct node_context){0};

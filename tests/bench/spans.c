@@ -65,7 +65,12 @@ static struct {
 } heap __attribute__((aligned(4096)));
 static uint64_t far_holder[5];
 
-static struct contexts *contexts, *node_contexts;
+/* A variable on the heap, as libraries have theirs that are loaded later, and a thread's record. */
+static struct {
+	uint8_t *variable, record[1024];
+} beside __attribute__((aligned(2048)));
+
+static struct contexts *contexts, *node_contexts, *beside_contexts;
 
 static bool read_context_of(struct contexts *c)
 {
@@ -109,6 +114,17 @@ static bool read_other_context(void)
 {
 	record[0]++;
 	return read_context();
+}
+
+static bool read_beside(void)
+{
+	return read_context_of(beside_contexts);
+}
+
+static bool read_other_beside(void)
+{
+	beside.record[0]++;
+	return read_beside();
 }
 
 static bool read_other_near(void)
@@ -235,6 +251,10 @@ static void make_context(void)
 		memset(records[i] + 26, 0, 2);
 	}
 	variable = record;
+	memcpy(beside.record, record, sizeof(beside.record));
+	beside.variable = beside.record;
+	v.offset += (int64_t)((uintptr_t)&beside.variable - (uintptr_t)&variable);
+	beside_contexts = contexts_new(&v);
 }
 
 static void make_node_context(void)
@@ -292,13 +312,15 @@ int main(void)
 	make_labels(&layout);
 	make_context();
 	make_node_context();
-	if (!contexts || !node_contexts || !stay_on_this_cpu())
+	if (!contexts || !node_contexts || !beside_contexts || !stay_on_this_cpu())
 		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
 			       measure("another one in its record", read_other_context) &&
 			       measure("another one in its page", read_other_near) &&
 			       measure("another one elsewhere", read_other_far) &&
+			       measure("that of the last, beside its variable", read_beside) &&
+			       measure("another one, beside its variable", read_other_beside) &&
 			       measure("that of the last sample, in Node.js", read_node_context) &&
 			       measure("another one, in Node.js", read_other_node_context) &&
 			       measure("the same, its object elsewhere", read_far_node_context) &&

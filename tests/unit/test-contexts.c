@@ -413,31 +413,118 @@ static void test_node_moved(void)
 	end();
 }
 
-/* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. */
-static void test_block(void)
+/* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. The
+ * variable is the third word of its block. */
+static void begin_block(int32_t cpu, uint64_t *block)
 {
 	static uint64_t vector[8];
-	struct thread_variable v = {.module = 2, .offset = 16, .glibc_bytes = 0};
-	uint64_t block[8] = {0};
+	struct thread_variable v = {.module = 2, .offset = 16, .cpu = cpu};
+	const uint64_t at = (uintptr_t)&vector[2];
 
 	begin(v);
 	memset(words, 0, sizeof(words));
 	/* The thread's struct is made: its list of robust locks is 0x2e0 bytes behind it. */
-	sample.robust_list = (uintptr_t)words + LIST;
-	memcpy((uint8_t *)words + LIST - 16, &sample.number, sizeof(sample.number));
-	words[1] = (uintptr_t)&vector[2];
+	sample.robust_list = (uintptr_t)words + POINTER + LIST;
+	sample.cpu = CPU;
+	put_word(LIST - 16, &sample.number, sizeof(sample.number));
+	put_word(8, &at, sizeof(at));
+	set_cpu(CPU);
 	vector[0] = 2;
 	vector[2 + 2 * 2] = (uintptr_t)block;
 	block[2] = (uintptr_t)&records[0];
+}
+
+static void test_block(void)
+{
+	uint64_t block[8] = {0};
+
+	begin_block(0, block);
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(n_reads, ==, 8);
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(n_reads, ==, 2);
 	/* After a second the thread may be another one of that number. */
-	words[0x2d0 / 8] = 0;
+	put_word(LIST - 16, &(uint32_t){0}, sizeof(uint32_t));
 	sample.now_ns += NSEC_PER_SEC;
 	CHECK_INT(read_context(), ==, 0);
 	end();
+}
+
+/* ---- A record beside its variable, in the memory of a thread ---- */
+
+static struct {
+	uint64_t block[8];
+	struct record records[2];
+} heap __attribute__((aligned(4096)));
+
+static void begin_beside(int32_t cpu)
+{
+	begin_block(cpu, heap.block);
+	fill(&heap.records[0], 1, 0);
+	fill(&heap.records[1], 2, 0);
+	heap.block[2] = (uintptr_t)&heap.records[0];
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 1);
+}
+
+static void test_beside_the_variable(void)
+{
+	begin_beside(CPU_AT);
+	heap.records[0].span[7] = 9;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[23], ==, 9);
+	CHECK_INT(n_reads, ==, 2);
+	/* It is longer than that read, and there, but in no read so far. */
+	heap.records[0].n = 40;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 40);
+	CHECK_INT(n_reads, ==, 3);
+	heap.block[2] = (uintptr_t)&heap.records[1];
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 2);
+	CHECK_INT(n_reads, ==, 3);
+	heap.block[2] = (uintptr_t)far;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(bytes[0], ==, 3);
+	CHECK_INT(n_reads, ==, 3);
+	heap.block[2] = 0;
+	CHECK_INT(read_context(), ==, 0);
+	end();
+	/* Without the CPU both are read again, at once. */
+	begin_beside(0);
+	heap.records[0].span[7]++;
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 2);
+	end();
+}
+
+static void leave_span(void)
+{
+	set_cpu(CPU + 1);
+	heap.block[2] = (uintptr_t)&heap.records[1];
+}
+
+static void enter_span(void)
+{
+	set_cpu(CPU + 1);
+	heap.records[0].span[7]++;
+}
+
+/* The thread goes on between the first read and its proof, or between that and the next one. */
+static void test_gone_on_beside(void)
+{
+	for (int cpu = 0; cpu <= CPU_AT; cpu += CPU_AT) {
+		for (int at = 2; at <= 2 + !!cpu; at++) {
+			begin_beside(cpu);
+			heap.records[0].span[7]++;
+			CHECK_INT(read_while(leave_span, at), ==, at == 2 ? 0 : 28);
+			end();
+			begin_beside(cpu);
+			heap.records[0].span[7]++;
+			CHECK_INT(read_while(enter_span, at), ==, at == 2 ? 0 : 28);
+			end();
+		}
+	}
 }
 
 int main(void)
@@ -453,6 +540,8 @@ int main(void)
 	RUN(test_node);
 	RUN(test_node_moved);
 	RUN(test_block);
+	RUN(test_beside_the_variable);
+	RUN(test_gone_on_beside);
 #else
 	SKIP("thread pointers are not known here");
 #endif
