@@ -184,7 +184,7 @@ static enum frame_source_answer walk(struct blocked_chain *p, const struct chain
 	}
 	code = code_of(p->interp);
 	take_frames(p, n);
-	answer = chain_places_find(&p->all->places, &code, sample, ret);
+	answer = chain_places_find(&p->all->places, &code, sample, true, ret);
 	ret->cut = result == CHAIN_CUT;
 	return answer;
 }

@@ -15,6 +15,7 @@ struct placing {
 	uint32_t next; /* of the chain's frames */
 	size_t from;   /* the native frame behind the last evaluation */
 	bool strict;   /* what the copy of the stack lacks proves nothing */
+	bool still;    /* as in chain_places_find() */
 };
 
 /* The rules for the stacks of each interpreter. */
@@ -131,7 +132,8 @@ static bool is_proven(const struct placing *p, size_t i)
 		return false;
 	if (p->from == 0 && is_in_registers(p->sample->record, value))
 		return true;
-	return is_on_stack(p, frames[from].sp, high, value, &all) || (!all && !p->strict);
+	return is_on_stack(p, frames[from].sp, high, value, &all) || (!all && !p->strict) ||
+	       (p->still && p->from == 0 && !p->strict);
 }
 
 static void place_call(struct placing *p, uint64_t sp)
@@ -234,10 +236,11 @@ static enum frame_source_answer place_change(struct placing *p)
 
 enum frame_source_answer chain_places_find(struct chain_places *chain,
 					   const struct chain_code *code,
-					   const struct frame_source_sample *sample,
+					   const struct frame_source_sample *sample, bool still,
 					   struct runtime_frames *ret)
 {
-	const struct placing start = {.sample = sample, .code = code, .chain = chain};
+	const struct placing start = {
+		.sample = sample, .code = code, .chain = chain, .still = still};
 	struct placing p = start;
 	enum frame_source_answer answer = place(&p, 0);
 

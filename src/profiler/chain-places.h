@@ -5,6 +5,8 @@
  * the interpreter's evaluation function must have, on its stack or in a register, the address of
  * the frame that it executes.
  */
+#include <stdbool.h>
+
 #include "runtimes/interp.h"
 #include "src/process/frame-record.h"
 #include "src/profiler/frame-source.h"
@@ -26,11 +28,15 @@ struct chain_places {
 	uint64_t functions[CHAIN_PLACES_MAX_NATIVE]; /* as in struct runtime_frames */
 };
 
-/* Finds the places of the n frames, which the caller has filled in, in the native stack of a
- * sample. READY: *ret is set, except cut and read_ns, borrowed from chain; NONE; UNPROVEN. */
+/*
+ * Finds the places of the n frames, which the caller has filled in, in the native stack of a
+ * sample. still: the thread stands still, and not all of its registers are known: the innermost
+ * call may have the address of its frame in one of these. READY: *ret is set, except cut and
+ * read_ns, borrowed from chain; NONE; UNPROVEN.
+ */
 enum frame_source_answer chain_places_find(struct chain_places *chain,
 					   const struct chain_code *code,
-					   const struct frame_source_sample *sample,
+					   const struct frame_source_sample *sample, bool still,
 					   struct runtime_frames *ret);
 /* Whose frames they are. */
 enum profile_runtime chain_runtime(enum interp_kind kind);

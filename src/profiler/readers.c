@@ -378,7 +378,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	if (s->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
 	take_frames(&r->chain, c, i->code.kind, s);
-	answer = chain_places_find(&r->chain, &i->code, sample, ret);
+	answer = chain_places_find(&r->chain, &i->code, sample, false, ret);
 	ret->cut = s->result == FRAME_RECORD_CUT;
 	ret->read_ns = s->read_ns;
 	drop(c);

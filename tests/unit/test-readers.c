@@ -10,6 +10,7 @@
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
+#include "src/profiler/chain-places.h"
 #include "src/profiler/readers.h"
 #include "src/sample/sample.h"
 #include "tests/unit/test.h"
@@ -181,6 +182,34 @@ static void test_proof(void)
 	CHECK_INT(ask(0, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 }
 
+/* A thread that stands still, and whose registers are not known, may have the innermost call's word
+ * there; all others are on its stack. */
+static void test_still(void)
+{
+	static struct chain_places chain;
+	const struct chain_code code = {.n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+	const struct frame_source_sample sample = {
+		.record = &record, .frames = frames, .n = N_NATIVE, .whole = true};
+	struct runtime_frames got;
+
+	chain.n = 4;
+	for (uint32_t i = 0; i < 4; i++)
+		chain.addresses[i] = object(i) | (i % 2);
+	make_whole();
+	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_READY);
+	put_anchor(1, 0);
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==,
+		  FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.items[0].sp, ==, frames[1].sp);
+	CHECK_INT(got.items[3].sp, ==, frames[5].sp);
+	put_anchor(5, 0);
+	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	make_whole();
+	chain.n = 2;
+	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+}
+
 /* What is beyond the native stack that could be followed stands outside of all that is known. */
 static void test_incomplete(void)
 {
@@ -317,6 +346,7 @@ static void on_ready(void *ctx)
 	put_code();
 	RUN(test_places);
 	RUN(test_proof);
+	RUN(test_still);
 	RUN(test_incomplete);
 	RUN(test_hostile);
 	RUN(test_keys);
