@@ -12,7 +12,6 @@
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 
-#define OFF_CPU_LATE_BYTES (32u << 10)
 #define OFF_CPU_MAX_SPOTS  256
 #define OFF_CPU_MAX_ENDED  8192
 #define OFF_CPU_MAX_BORN   8192

@@ -78,10 +78,10 @@ static struct record record_of(const struct off_cpu *o, const struct switch_out 
 static bool fetch(struct off_cpu *o, const struct switch_out *block, struct blocked_thread *ret)
 {
 	_cleanup_close_ int fd = outside_open_blocked(&o->a->outside, block->pid, block->tid,
-						      block->sp, block->ip, OFF_CPU_LATE_BYTES);
+						      block->sp, block->ip, BLOCKED_MAX_BYTES);
 
 	if (fd < 0 || pread(fd, ret, sizeof(*ret), 0) != sizeof(*ret) ||
-	    ret->n_bytes > OFF_CPU_LATE_BYTES ||
+	    ret->n_bytes > BLOCKED_MAX_BYTES ||
 	    pread(fd, o->late_bytes, ret->n_bytes, sizeof(*ret)) != (ssize_t)ret->n_bytes)
 		return false;
 	ret->wchan[sizeof(ret->wchan) - 1] = '\0';
@@ -118,7 +118,7 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	r.sample.user_regs = regs;
 	r.sample.stack = o->late_bytes;
 	r.sample.n_stack = t.n_bytes;
-	r.sample.max_stack = OFF_CPU_LATE_BYTES;
+	r.sample.max_stack = BLOCKED_MAX_BYTES;
 	a->counters = a->profile.types[o->blocks].counters;
 	a->process = host_process_get(a->host, r.pid, r.tid, r.time_ns);
 	a->time_ns = r.time_ns;

@@ -75,7 +75,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->scratch =
 		malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + ATTRIBUTION_MAX_KEPT(a)) *
 						     sizeof(*o->scratch->addresses));
-	o->late_bytes = malloc(OFF_CPU_LATE_BYTES);
+	o->late_bytes = malloc(BLOCKED_MAX_BYTES);
 	if (a->setup->events[blocks].options.wall)
 		callbacks.tell_other = off_cpu_tell_other;
 	if (!o->scratch || !o->late_bytes ||
