@@ -13,8 +13,18 @@ const bool arch_has_hotspot = true;
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13, RIP = 16 };
 
-/* The interpreter's frame, in words from rbp. */
-enum { SLOT_METHOD = -3, SLOT_BCP = -8 };
+/* The interpreter's frame, in words from rbp. Since 9 it has the method's class, too. */
+enum { SLOT_SENDER_SP = -1, SLOT_METHOD = -3, SLOT_BCP_8 = -7, SLOT_BCP = -8 };
+
+static int64_t bcp_slot(const struct hotspot *h)
+{
+	return h->major > 8 ? SLOT_BCP : SLOT_BCP_8;
+}
+
+static int64_t sender_sp_slot(const struct hotspot *h)
+{
+	return hs_known(h, HS_SENDER_SP_SLOT) ? hs(h, HS_SENDER_SP_SLOT) : SLOT_SENDER_SP;
+}
 
 /* How many bytes of a poll stand at code; 0: none. */
 static size_t poll_bytes(const uint8_t *code, size_t n)
@@ -130,11 +140,11 @@ bool arch_is_call(const uint8_t *before, size_t n)
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
 		      struct interpreted *ret)
 {
-	uint64_t slot = (uint64_t)hs(h, HS_SENDER_SP_SLOT) * 8;
+	uint64_t slot = (uint64_t)(sender_sp_slot(h) * 8);
 
 	if (fp % 8 != 0 ||
 	    !runtime_stack_u64(stack, fp + (uint64_t)(int64_t)(SLOT_METHOD * 8), &ret->method) ||
-	    !runtime_stack_u64(stack, fp + (uint64_t)(int64_t)(SLOT_BCP * 8), &ret->bcp) ||
+	    !runtime_stack_u64(stack, fp + (uint64_t)(bcp_slot(h) * 8), &ret->bcp) ||
 	    !runtime_stack_u64(stack, fp + slot, &ret->caller_sp) ||
 	    !runtime_stack_u64(stack, fp, &ret->caller_fp) ||
 	    !runtime_stack_u64(stack, fp + 8, &ret->caller_pc))
@@ -162,7 +172,7 @@ bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 		.caller_fp = fp,
 	};
 	(void)(runtime_stack_u64(stack, sp, &top) && runtime_stack_u64(stack, sp + 8, &next));
-	if (fp - sp <= (uint64_t)-SLOT_BCP * 8) {
+	if (fp - sp <= (uint64_t)(-bcp_slot(h) * 8)) {
 		if (!runtime_stack_u64(stack, fp, &ret->caller_fp) ||
 		    !runtime_stack_u64(stack, fp + 8, &ret->caller_pc))
 			return false;

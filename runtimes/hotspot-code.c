@@ -47,20 +47,53 @@ static uint64_t u64_of(const struct hotspot *h, const uint8_t *head, enum hotspo
 
 /* ---- Find the beginning of a blob ---- */
 
-bool hotspot_code_heaps(struct hotspot *h)
+/* The address of each heap's description; its number. */
+static uint32_t list_heaps(struct hotspot *h, uint64_t *heaps)
 {
-	uint64_t array = memory_u64(&h->memory, (uint64_t)hs(h, HS_HEAPS));
-	uint64_t data = memory_u64(&h->memory, array + (uint64_t)hs(h, HS_ARRAY_DATA));
-	uint64_t map = (uint64_t)hs(h, HS_HEAP_SEGMAP);
-	uint64_t space = (uint64_t)hs(h, HS_HEAP_MEMORY);
-	uint32_t n, log2;
+	uint64_t array, data;
+	uint32_t n;
 
-	h->n_heaps = 0;
+	if (hs_known(h, HS_HEAP)) {
+		heaps[0] = memory_u64(&h->memory, (uint64_t)hs(h, HS_HEAP));
+		return heaps[0] ? 1 : 0;
+	}
+	array = memory_u64(&h->memory, (uint64_t)hs(h, HS_HEAPS));
 	if (!array || !memory_read(&h->memory, array + (uint64_t)hs(h, HS_ARRAY_LENGTH), &n, 4) ||
 	    n > HOTSPOT_MAX_HEAPS)
-		return false;
+		return 0;
+	data = memory_u64(&h->memory, array + (uint64_t)hs(h, HS_ARRAY_DATA));
+	for (uint32_t i = 0; i < n; i++)
+		heaps[i] = memory_u64(&h->memory, data + (uint64_t)i * 8);
+	return n;
+}
+
+bool hotspot_code_bounds(struct hotspot *h)
+{
+	uint64_t heaps[HOTSPOT_MAX_HEAPS], space;
+
+	if (hs_known(h, HS_HEAP)) {
+		if (list_heaps(h, heaps) == 0)
+			return false;
+		space = heaps[0] + (uint64_t)hs(h, HS_HEAP_MEMORY);
+		h->low = memory_u64(&h->memory, space + (uint64_t)hs(h, HS_SPACE_FIRST));
+		h->high = memory_u64(&h->memory, space + (uint64_t)hs(h, HS_SPACE_LAST));
+	} else {
+		h->low = memory_u64(&h->memory, (uint64_t)hs(h, HS_LOW_BOUND));
+		h->high = memory_u64(&h->memory, (uint64_t)hs(h, HS_HIGH_BOUND));
+	}
+	return h->low < h->high && h->low != UINT64_MAX;
+}
+
+bool hotspot_code_heaps(struct hotspot *h)
+{
+	uint64_t map = (uint64_t)hs(h, HS_HEAP_SEGMAP);
+	uint64_t space = (uint64_t)hs(h, HS_HEAP_MEMORY);
+	uint64_t heaps[HOTSPOT_MAX_HEAPS];
+	uint32_t n = list_heaps(h, heaps), log2;
+
+	h->n_heaps = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint64_t heap = memory_u64(&h->memory, data + (uint64_t)i * 8);
+		uint64_t heap = heaps[i];
 		struct code_heap c = {
 			.low = memory_u64(&h->memory, heap + space + (uint64_t)hs(h, HS_SPACE_LOW)),
 			.high = memory_u64(&h->memory,
@@ -168,7 +201,9 @@ static void parse_nmethod(const struct hotspot *h, const uint8_t *head, struct b
 	} else {
 		b->pcs = b->at + u32_of(h, head, HS_NMETHOD_SCOPES_PCS_OFFSET);
 		b->pcs_end = b->at + u32_of(h, head, HS_NMETHOD_DEPENDENCIES_OFFSET);
-		b->scopes = u64_of(h, head, HS_NMETHOD_SCOPES_DATA);
+		b->scopes = hs_known(h, HS_NMETHOD_SCOPES_DATA)
+				    ? u64_of(h, head, HS_NMETHOD_SCOPES_DATA)
+				    : b->at + u32_of(h, head, HS_NMETHOD_SCOPES_DATA_OFFSET);
 		b->scopes_end = b->pcs;
 	}
 	if (hs_known(h, HS_NMETHOD_METADATA_OFFSET))

@@ -106,7 +106,7 @@ struct hotspot {
 	struct memory memory;
 	struct image image;
 	struct hotspot_tables tables;
-	uint32_t major;
+	uint32_t major; /* of the JDK */
 	char release[96];
 	uint64_t low, high; /* the code cache */
 	uint64_t call_stub_return;
@@ -153,6 +153,8 @@ bool hotspot_read_number(const struct hotspot *h, const uint8_t *bytes, size_t n
 const struct code *hotspot_code_find(struct hotspot *h, uint64_t pc, enum pc_use use);
 /* Whether the bytes in front of pc are a call. */
 bool hotspot_is_behind_call(struct hotspot *h, uint64_t pc);
+/* Finds h->low and h->high; false: not yet. */
+bool hotspot_code_bounds(struct hotspot *h);
 /* Where the code heaps are now; false: not readable. */
 bool hotspot_code_heaps(struct hotspot *h);
 

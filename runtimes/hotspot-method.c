@@ -145,9 +145,12 @@ static bool read_constant(struct hotspot *h, const struct method *m, uint32_t in
 			   ret, size);
 }
 
-/* Is text an address, as HotSpot appends it to the name of a hidden class: "/0x000..", "+0x"? */
+/* Is text a number, as HotSpot appends it to the name of a hidden class: "/0x000..", "+0x", "/123"?
+ */
 static bool is_hidden_suffix(const char *text)
 {
+	if (*text == '/' && text[1] && strspn(text + 1, "0123456789") == strlen(text + 1))
+		return true;
 	return (*text == '/' || *text == '+') && strncmp(text + 1, "0x", 2) == 0 &&
 	       strspn(text + 3, "0123456789abcdef") == strlen(text + 3) && text[3];
 }

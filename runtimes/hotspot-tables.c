@@ -25,21 +25,24 @@ static const struct wanted {
 	bool required;
 	const char *type, *field;
 } wanted[] = {
-	{HS_HEAPS, STATIC, true, "CodeCache", "_heaps"},
-	{HS_LOW_BOUND, STATIC, true, "CodeCache", "_low_bound"},
-	{HS_HIGH_BOUND, STATIC, true, "CodeCache", "_high_bound"},
+	{HS_HEAPS, STATIC, false, "CodeCache", "_heaps"},
+	{HS_HEAP, STATIC, false, "CodeCache", "_heap"},
+	{HS_LOW_BOUND, STATIC, false, "CodeCache", "_low_bound"},
+	{HS_HIGH_BOUND, STATIC, false, "CodeCache", "_high_bound"},
 	{HS_INTERPRETER_CODE, STATIC, true, "AbstractInterpreter", "_code"},
 	{HS_CALL_STUB_RETURN, STATIC, true, "StubRoutines", "_call_stub_return_address"},
 	{HS_VM_RELEASE, STATIC, false, "Abstract_VM_Version", "_s_vm_release"},
-	{HS_VM_MAJOR, STATIC, true, "Abstract_VM_Version", "_vm_major_version"},
-	{HS_ARRAY_LENGTH, FIELD, true, "GrowableArrayBase", "_len"},
-	{HS_ARRAY_LENGTH, FIELD, true, "GenericGrowableArray", "_len"},
-	{HS_ARRAY_DATA, FIELD, true, "GrowableArray<int>", "_data"},
+	{HS_VM_MAJOR, STATIC, false, "Abstract_VM_Version", "_vm_major_version"},
+	{HS_ARRAY_LENGTH, FIELD, false, "GrowableArrayBase", "_len"},
+	{HS_ARRAY_LENGTH, FIELD, false, "GenericGrowableArray", "_len"},
+	{HS_ARRAY_DATA, FIELD, false, "GrowableArray<int>", "_data"},
 	{HS_HEAP_MEMORY, FIELD, true, "CodeHeap", "_memory"},
 	{HS_HEAP_SEGMAP, FIELD, true, "CodeHeap", "_segmap"},
 	{HS_HEAP_LOG2_SEGMENT, FIELD, true, "CodeHeap", "_log2_segment_size"},
 	{HS_SPACE_LOW, FIELD, true, "VirtualSpace", "_low"},
 	{HS_SPACE_HIGH, FIELD, true, "VirtualSpace", "_high"},
+	{HS_SPACE_FIRST, FIELD, false, "VirtualSpace", "_low_boundary"},
+	{HS_SPACE_LAST, FIELD, false, "VirtualSpace", "_high_boundary"},
 	{HS_QUEUE_BUFFER, FIELD, true, "StubQueue", "_stub_buffer"},
 	{HS_QUEUE_LIMIT, FIELD, true, "StubQueue", "_buffer_limit"},
 	{HS_CODELET_SIZE, FIELD, true, "InterpreterCodelet", "_size"},
@@ -65,6 +68,8 @@ static const struct wanted {
 	{HS_NMETHOD_DEOPT_MH, FIELD, false, "CompiledMethod", "_deopt_mh_handler_begin"},
 	{HS_NMETHOD_DEOPT_OFFSET, FIELD, false, "nmethod", "_deopt_handler_offset"},
 	{HS_NMETHOD_DEOPT_MH_OFFSET, FIELD, false, "nmethod", "_deopt_mh_handler_offset"},
+	{HS_NMETHOD_DEOPT_OFFSET, FIELD, false, "nmethod", "_deoptimize_offset"},
+	{HS_NMETHOD_DEOPT_MH_OFFSET, FIELD, false, "nmethod", "_deoptimize_mh_offset"},
 	{HS_NMETHOD_STUB_OFFSET, FIELD, false, "nmethod", "_stub_offset"},
 	{HS_NMETHOD_SCOPES_PCS_OFFSET, FIELD, true, "nmethod", "_scopes_pcs_offset"},
 	{HS_NMETHOD_DEPENDENCIES_OFFSET, FIELD, false, "nmethod", "_dependencies_offset"},
@@ -92,6 +97,7 @@ static const struct wanted {
 	{HS_BYTES_DATA, FIELD, true, "Array<u1>", "_data"},
 	{HS_SYMBOL_LENGTH, FIELD, true, "Symbol", "_length"},
 	{HS_SYMBOL_BODY, FIELD, true, "Symbol", "_body[0]"},
+	{HS_SYMBOL_BODY, FIELD, true, "Symbol", "_body"},
 	{HS_HEAP_BLOCK_BYTES, SIZE, true, "HeapBlock", ""},
 	{HS_NMETHOD_BYTES, SIZE, true, "nmethod", ""},
 	{HS_BLOB_BYTES, SIZE, true, "CodeBlob", ""},
@@ -101,8 +107,7 @@ static const struct wanted {
 	{HS_CODELET_BYTES, SIZE, true, "InterpreterCodelet", ""},
 	{HS_HAS_LINES, CONSTANT, true, "ConstMethod::_has_linenumber_table", ""},
 	{HS_HAS_LINES, CONSTANT, true, "ConstMethodFlags::_misc_has_linenumber_table", ""},
-	{HS_SENDER_SP_SLOT, CONSTANT, true, "frame::interpreter_frame_sender_sp_offset", ""},
-	{HS_LAST_SP_SLOT, CONSTANT, true, "frame::interpreter_frame_last_sp_offset", ""},
+	{HS_SENDER_SP_SLOT, CONSTANT, false, "frame::interpreter_frame_sender_sp_offset", ""},
 };
 
 /* ---- One of the exported tables ---- */
@@ -255,6 +260,23 @@ static int read_table(struct hotspot_tables *ret, const struct image *image,
 	return r;
 }
 
+/* One heap, and all that later versions have in its place. */
+static const char *find_missing_heaps(const struct hotspot_tables *t)
+{
+	static const enum hotspot_value one[] = {HS_SPACE_FIRST, HS_SPACE_LAST},
+					many[] = {HS_HEAPS,	    HS_LOW_BOUND,  HS_HIGH_BOUND,
+						  HS_ARRAY_LENGTH,  HS_ARRAY_DATA, HS_VM_MAJOR,
+						  HS_SENDER_SP_SLOT};
+	const enum hotspot_value *values = t->known[HS_HEAP] ? one : many;
+	size_t n = t->known[HS_HEAP] ? ARRAY_SIZE(one) : ARRAY_SIZE(many);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!t->known[values[i]])
+			return hotspot_value_name(values[i]);
+	}
+	return NULL;
+}
+
 /* Each version has one of these. */
 static const char *find_missing(const struct hotspot_tables *t)
 {
@@ -264,13 +286,12 @@ static const char *find_missing(const struct hotspot_tables *t)
 	}
 	if (!t->known[HS_BLOB_CODE_BEGIN] && !t->known[HS_BLOB_CODE_OFFSET])
 		return "CodeBlob::_code_begin";
-	if (!t->known[HS_NMETHOD_SCOPES_DATA] &&
-	    !(t->known[HS_NMETHOD_SCOPES_DATA_OFFSET] && t->known[HS_NMETHOD_IMMUTABLE_DATA]))
+	if (!t->known[HS_NMETHOD_SCOPES_DATA] && !t->known[HS_NMETHOD_SCOPES_DATA_OFFSET])
 		return "nmethod::_scopes_data_offset";
 	if (!t->known[HS_NMETHOD_METADATA_OFFSET] &&
 	    !(t->known[HS_BLOB_MUTABLE_DATA] && t->known[HS_BLOB_RELOCATION_SIZE]))
 		return "nmethod::_metadata_offset";
-	return NULL;
+	return find_missing_heaps(t);
 }
 
 int hotspot_tables_read(struct hotspot_tables *ret, const struct image *image,

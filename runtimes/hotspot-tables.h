@@ -12,7 +12,8 @@
 
 enum hotspot_value {
 	/* Static variables: their addresses. */
-	HS_HEAPS,
+	HS_HEAPS, /* of the code cache, */
+	HS_HEAP,  /* or the only one: up to 8 */
 	HS_LOW_BOUND,
 	HS_HIGH_BOUND,
 	HS_INTERPRETER_CODE,
@@ -27,6 +28,8 @@ enum hotspot_value {
 	HS_HEAP_LOG2_SEGMENT,
 	HS_SPACE_LOW,
 	HS_SPACE_HIGH,
+	HS_SPACE_FIRST, /* what is reserved */
+	HS_SPACE_LAST,
 	HS_QUEUE_BUFFER, /* of a StubQueue */
 	HS_QUEUE_LIMIT,
 	HS_CODELET_SIZE,
@@ -88,7 +91,6 @@ enum hotspot_value {
 	/* Constants. */
 	HS_HAS_LINES,
 	HS_SENDER_SP_SLOT, /* in words from the frame pointer */
-	HS_LAST_SP_SLOT,
 	HS_N_VALUES
 };
 

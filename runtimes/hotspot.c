@@ -11,10 +11,10 @@ enum {
 	MAX_CODE_CACHE = 2047 << 20, /* ReservedCodeCacheSize is below 2 GiB */
 	MAX_INTERPRETER = 16 << 20,
 	MAX_CODELETS = 8192,
-	FIRST_VERSION = 9, /* before, the code cache was one heap, and blobs looked otherwise */
+	ONE_HEAP = 8, /* the last version whose code cache is one */
 };
 
-static const uint32_t tried[] = {11, 17, 21, 25};
+static const uint32_t tried[] = {8, 11, 17, 21, 25};
 
 static const char *const level_names[HOTSPOT_N_LEVELS] = {
 	[HOTSPOT_INTERPRETED] = "interpreted",
@@ -40,21 +40,35 @@ bool hotspot_is_library(const char *path)
 
 /* ---- Facts that are read once for each process ---- */
 
+/* Up to 8 HotSpot had a version of its own: "25.252-b09" is 8u252. */
+static void make_release(struct hotspot *h)
+{
+	if (hs_known(h, HS_HEAP) && strncmp(h->release, "25.", 3) == 0) {
+		h->release[0] = '8';
+		h->release[1] = 'u';
+		memmove(h->release + 2, h->release + 3, strlen(h->release + 3) + 1);
+	}
+	for (char *c = h->release; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
+}
+
 static bool read_version(struct hotspot *h)
 {
 	uint64_t release;
 
-	if (!memory_read(&h->memory, (uint64_t)hs(h, HS_VM_MAJOR), &h->major, sizeof(h->major)))
+	/* The others with one heap had no Method. */
+	h->major = ONE_HEAP;
+	if (!hs_known(h, HS_HEAP) &&
+	    !memory_read(&h->memory, (uint64_t)hs(h, HS_VM_MAJOR), &h->major, sizeof(h->major)))
 		return false;
 	release = hs_known(h, HS_VM_RELEASE)
 			  ? memory_u64(&h->memory, (uint64_t)hs(h, HS_VM_RELEASE))
 			  : 0;
 	if (!release || !memory_text(&h->memory, release, h->release, sizeof(h->release)))
 		h->release[0] = '\0';
-	for (char *c = h->release; *c; c++) {
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	}
+	make_release(h);
 	return true;
 }
 
@@ -100,14 +114,8 @@ static int read_process(struct hotspot *h, const char **ret_why)
 		*ret_why = "its version cannot be read";
 		return -ENOTSUP;
 	}
-	if (h->major < FIRST_VERSION) {
-		*ret_why = "versions before 9 keep their code in another way";
-		return -ENOTSUP;
-	}
-	h->low = memory_u64(&h->memory, (uint64_t)hs(h, HS_LOW_BOUND));
-	h->high = memory_u64(&h->memory, (uint64_t)hs(h, HS_HIGH_BOUND));
 	h->call_stub_return = memory_u64(&h->memory, (uint64_t)hs(h, HS_CALL_STUB_RETURN));
-	if (h->low >= h->high || h->low == UINT64_MAX || !h->call_stub_return)
+	if (!hotspot_code_bounds(h) || !h->call_stub_return)
 		return -EAGAIN;
 	if (h->high - h->low > MAX_CODE_CACHE) {
 		*ret_why = "its code cache is larger than any can be";

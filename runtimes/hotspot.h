@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of Java threads in OpenJDK's HotSpot (11, 17, 21, 25; others are tried), read from outside
- * after the sample, while the process runs on. It knows the frames of the interpreter, of compiled
- * code with the methods inlined there, of stubs and of native methods. It steps through frames in
- * HotSpot's own code cache only; the walk of the native frames calls it for each of these.
+ * Stacks of Java threads in OpenJDK's HotSpot (8, 11, 17, 21, 25; others are tried), read from
+ * outside after the sample, while the process runs on. It knows the frames of the interpreter, of
+ * compiled code with the methods inlined there, of stubs and of native methods. It steps through
+ * frames in HotSpot's own code cache only; the walk of the native frames calls it for each of
+ * these.
  *
  * The memory may have changed since the sample, or may lie. So HotSpot's own data must prove each
  * step (a return address with debug information, a frame with a valid method), and what we remember

@@ -89,7 +89,7 @@ tests_unit_test_runtimes_LDADD = libruntimes.a libutil.a -ldl
 
 # Recorded reads of real processes: tests/runtimes/record PID SAMPLES FILE >FILE.expect, of
 # `java Mix` (default flags, 64 MiB of heap) some seconds after its start.
-RUNTIMES_RECORDED = hotspot-11 hotspot-17 hotspot-21 hotspot-25
+RUNTIMES_RECORDED = hotspot-8 hotspot-11 hotspot-17 hotspot-21 hotspot-25
 EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.expect) \
 	tests/runtimes/Mix.java
 # Likewise of `chains.py parked FILE generators sort_key letters far_lines tasks` (tests/workloads).
