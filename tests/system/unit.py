@@ -61,6 +61,13 @@ def exposure(machine, name):
     rig.check("Overall" in said, f"{name}: " + said.strip().splitlines()[-1])
 
 
+def settings(machine, name):
+    """A kill for want of memory ends one process, and systemd lets the others go on."""
+    wanted = {"OOMPolicy": "continue", "MemoryMax": str(1536 << 20), "LimitCORE": "0", "WatchdogUSec": "1min"}
+    have = {key: machine.run("systemctl", "show", "-P", key, "perfwalk").strip() for key in wanted}
+    rig.check(have == wanted, f"{name}: what systemd will do: {have}")
+
+
 def main_pid(machine):
     return int(machine.run("systemctl", "show", "-P", "MainPID", "perfwalk").strip())
 
@@ -167,6 +174,7 @@ def variant(machine, name, drop_in, root=True, graded=True):
         rig.check(True, f"{name}: it tells systemd that it is ready")
         delivered(machine, sink, name)
         users(machine, name, root)
+        settings(machine, name)
         rig.check(admin(machine) != graded, f"{name}: {'without' if graded else 'with'} CAP_SYS_ADMIN")
         now = rig.wait_for(f"{name}: perfwalk ctl status", lambda: status(machine), 60)
         rig.check(now.get("rate_hz") == 49, f"{name}: perfwalk ctl status: {now.get('samples')} samples")
