@@ -288,6 +288,10 @@ def owners(directory):
     return {os.lstat(os.path.join(directory, name)).st_uid for name in (".", *os.listdir(directory))}
 
 
+# Of /proc/PID/status: all sets of them.
+CAPABILITIES = "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"
+
+
 def check_users():
     """Two users; and the spool of one that comes to be the other's."""
     user, network = pwd.getpwnam("bin").pw_uid, pwd.getpwnam(rig.NETWORK_USER).pw_uid
@@ -308,8 +312,12 @@ def check_users():
         for name, pid in roles.items():
             wait_filter(pid, FILTER)
             want = network if name in ("exporter", "fetcher") else user
-            rig.check(rig.status_of(pid)["Uid"].split() == [str(want)] * 4 and not rig.status_of(pid)["Groups"].strip(),
+            proc = rig.status_of(pid)
+            rig.check(proc["Uid"].split() == [str(want)] * 4 and not proc["Groups"].strip(),
                       f"{name}: runs as user {want}, with no other group")
+            rig.check(proc["NoNewPrivs"] == "1" and not any(int(proc[x], 16) for x in CAPABILITIES),
+                      f"{name}: has no capabilities, and cannot get any")
+            rig.check(os.stat(f"/proc/{pid}/mem").st_uid == 0, f"{name}: is not dumpable: its memory is not its user's to read")
         sink.wait_for(n + 2, 30)
         rig.wait_for("the spool is sent", lambda: not [x for x in os.listdir(daemon.spool) if not x.startswith(".")], 30)
         rig.check(owners(daemon.spool) == {network} and owners(rig.path("users.cache")) == {network},
@@ -324,6 +332,7 @@ def check_nobody():
         roles_of(daemon)
         rig.check('user "no-such-user" does not exist' in daemon.log() and "useradd --system" in daemon.log(),
                   "a daemon that runs as nobody warns, and says what to do")
+        rig.check(os.stat(daemon.control).st_gid == os.getgid(), "its control socket is not for the group of nobody")
         daemon.stop()
         key = rig.write("key.pem", "not a key")
         os.chmod(key, 0o600)
@@ -331,10 +340,18 @@ def check_nobody():
         rig.wait_for("it warns of the key", lambda: f"may not read {key}: chgrp" in daemon.log())
         rig.check(True, "a key that the network's user may not read is reported")
         daemon.stop()
-        daemon = rig.Daemon(text + "headers = authorization=secret\n", "credentials")
-        status = daemon.process.wait(20)
-        rig.check(status == 3 and "[export:sink] has credentials" in daemon.log() and "secret" not in daemon.log(),
-                  f"with credentials it does not start: {daemon.log().strip()[-220:]}")
+        for what, lines in ("a header", "headers = authorization=secret\n"), ("a key", f"client_key = {key}\n"
+                                                                              f"client_certificate = {key}\n"):
+            daemon = rig.Daemon(text + lines, "credentials")
+            status = daemon.process.wait(20)
+            rig.check(status == 3 and "[export:sink] has credentials" in daemon.log() and "secret" not in daemon.log(),
+                      f"with {what} it does not start: {daemon.log().strip()[-220:]}")
+        daemon = rig.Daemon(text.replace("network_user = no-such-user", f"network_user = {rig.NETWORK_USER}")
+                            + "headers = authorization=secret\n", "holder")
+        roles_of(daemon)
+        rig.check(rig.status_of(daemon.role("exporter"))["Uid"].split()[0] != rig.status_of(daemon.role("profiler"))["Uid"].split()[0],
+                  "unless the process that has them is another user's")
+        daemon.stop()
 
 
 def check_commands():
