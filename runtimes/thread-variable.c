@@ -11,7 +11,8 @@ enum {
 	CHUNK = 128, /* read at a time */
 	NUMBER = 16, /* of a thread of glibc, in front of its list of robust locks */
 	NEAR_BYTES = 4096,
-	RSEQ_CPU = 4, /* in the struct of rseq(2): the CPU, or what is no number of one */
+	NEAR_MODULES = 62, /* whose blocks one read of the vector finds */
+	RSEQ_CPU = 4,	   /* in the struct of rseq(2): the CPU, or what is no number of one */
 };
 #define UNRESOLVED 4096 /* less is no address */
 
@@ -115,24 +116,33 @@ int thread_variable_find(const struct image *i, const char *name, struct thread_
 	return 1;
 }
 
-/* The TLS block of a module in a thread of glibc; 0, or all bits set: none. */
-static uint64_t block_of(struct memory *m, uint64_t thread, uint64_t module)
+/* The TLS block of a module, by the vector of a thread of glibc: the number of modules in front,
+ * then two words for each. 0, or all bits set: none. */
+static uint64_t block_of(struct memory *m, uint64_t vector, uint64_t module)
 {
-	uint64_t vector = memory_u64(m, thread + arch_thread_vector);
-	uint64_t n = vector ? memory_u64(m, vector - 16) : 0;
+	uint64_t words[2 * (1 + NEAR_MODULES) + 1];
 
-	return module <= n ? memory_u64(m, vector + 16 * module) : 0;
+	if (!vector)
+		return 0;
+	if (module > NEAR_MODULES)
+		return module <= memory_u64(m, vector - 16) ? memory_u64(m, vector + 16 * module)
+							    : 0;
+	return memory_read(m, vector - 16, words, (2 * (1 + module) + 1) * sizeof(words[0])) &&
+			       module <= words[0]
+		       ? words[2 * (1 + module)]
+		       : 0;
 }
 
-uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v, uint64_t thread)
+static uint64_t address_in(uint64_t block, const struct thread_variable *v)
 {
-	uint64_t block;
-
-	if (!v->module)
-		return thread + (uint64_t)v->offset;
-	block = v->musl_thread ? musl_thread_block(m, thread, v->module)
-			       : block_of(m, thread, v->module);
 	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
+}
+
+uint64_t thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
+				      uint64_t thread)
+{
+	return v->module ? address_in(musl_thread_block(m, thread, v->module), v)
+			 : thread + (uint64_t)v->offset;
 }
 
 /* glibc publishes the size for debuggers (nptl_db). */
@@ -219,6 +229,24 @@ bool thread_variable_read_near(struct memory *m, const struct thread_variable *v
 	memcpy(ret->words, p.bytes + (ret->address - p.start), n_words * sizeof(ret->words[0]));
 	ret->cpu = with_cpu ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 	return true;
+}
+
+uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
+				 uint64_t robust_list, uint32_t own_tid)
+{
+	struct near_part p;
+	uint64_t vector;
+
+	if (!begin_part(&p, v, robust_list))
+		return 0;
+	if (v->module)
+		add_to_part(&p, p.thread + arch_thread_vector, sizeof(vector));
+	if (!read_part(&p, m, own_tid))
+		return 0;
+	if (!v->module)
+		return p.thread + (uint64_t)v->offset;
+	vector = memory_u64_of(p.bytes, (int32_t)(p.thread + arch_thread_vector - p.start));
+	return address_in(block_of(m, vector, v->module), v);
 }
 
 uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,

@@ -24,9 +24,13 @@ int thread_variable_find(const struct image *image, const char *name, struct thr
 /* The variable at offset value in the TLS block of the program itself, which has so many bytes and
  * that alignment. */
 struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value);
-/* The variable's address in the thread with that thread pointer; 0: the thread has none (yet). */
+/* The variable's address in the thread of glibc with that number in its own pid namespace, by the
+ * address of its robust list. 0: it has none (yet), or the list is not where glibc has it. */
 uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
-				 uint64_t thread);
+				 uint64_t robust_list, uint32_t own_tid);
+/* The same in the thread of musl with that thread pointer. */
+uint64_t thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
+				      uint64_t thread);
 
 /* The size of glibc's struct of a thread, if this is glibc's image; else 0. */
 uint32_t thread_struct_bytes(const struct image *image);

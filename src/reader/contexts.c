@@ -79,16 +79,16 @@ static struct context_thread *thread_of(struct contexts *c, uint32_t number)
 	return t;
 }
 
-static uint64_t pointer_of(const struct contexts *c, struct memory *m,
-			   const struct context_sample *s)
+static uint64_t musl_variable(const struct contexts *c, struct memory *m,
+			      const struct context_sample *s)
 {
 	struct memory ring = {.read = m->read,
 			      .ctx = m->ctx,
 			      .reads_left = MUSL_THREADS_MAX_READS,
 			      .bytes_left = MUSL_THREADS_MAX_BYTES};
+	uint64_t thread = musl_threads_pointer(c->musl, &ring, s->number, s->now_ns);
 
-	return c->musl ? musl_threads_pointer(c->musl, &ring, s->number, s->now_ns)
-		       : thread_pointer_of(m, s->robust_list, s->number, c->variable.glibc_bytes);
+	return thread ? thread_variable_musl_address(m, &c->variable, thread) : 0;
 }
 
 static bool is_far_known(const struct context_thread *t, const struct context_sample *s)
@@ -100,12 +100,10 @@ static bool is_far_known(const struct context_thread *t, const struct context_sa
 static uint64_t find_far(const struct contexts *c, struct context_thread *t, struct memory *m,
 			 const struct context_sample *s)
 {
-	uint64_t thread;
-
 	if (is_far_known(t, s))
 		return t->variable;
-	thread = pointer_of(c, m, s);
-	t->variable = thread ? thread_variable_address(m, &c->variable, thread) : 0;
+	t->variable = c->musl ? musl_variable(c, m, s)
+			      : thread_variable_address(m, &c->variable, s->robust_list, s->number);
 	t->found_ns = s->now_ns;
 	return t->variable;
 }

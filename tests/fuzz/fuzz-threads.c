@@ -47,7 +47,7 @@ static void look_at_image(struct input *in)
 	if (!image_open(&image, &m, BASE))
 		return;
 	if (thread_variable_find(&image, VARIABLE, &v) > 0)
-		input_sink += thread_variable_address(&m, &v, BASE);
+		input_sink += thread_variable_address(&m, &v, BASE + 0x2e0, 7);
 	m = memory_of(in);
 	input_sink += image_symbol(&image, VARIABLE) + thread_struct_bytes(&image);
 	if (image_symbol_range(&image, "f", &start, &end) && start > end)
@@ -69,7 +69,7 @@ static void look_at_threads(struct input *in)
 	musl.musl_thread = found;
 	found = musl_thread_find_first(&m, found, 7);
 	if (found && musl_thread_read(&m, found, &t))
-		input_sink += thread_variable_address(&m, &musl, t.pointer);
+		input_sink += thread_variable_musl_address(&m, &musl, t.pointer);
 }
 
 /* Lists of robust locks, wherever there may be one. */

@@ -415,10 +415,10 @@ static void test_node_moved(void)
 
 /* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. The
  * variable is the third word of its block. */
-static void begin_block(int32_t cpu, uint64_t *block)
+static void begin_block(int32_t cpu, uint64_t module, uint64_t *block)
 {
-	static uint64_t vector[8];
-	struct thread_variable v = {.module = 2, .offset = 16, .cpu = cpu};
+	static uint64_t vector[256];
+	struct thread_variable v = {.module = module, .offset = 16, .cpu = cpu};
 	const uint64_t at = (uintptr_t)&vector[2];
 
 	begin(v);
@@ -429,8 +429,9 @@ static void begin_block(int32_t cpu, uint64_t *block)
 	put_word(LIST - 16, &sample.number, sizeof(sample.number));
 	put_word(8, &at, sizeof(at));
 	set_cpu(CPU);
-	vector[0] = 2;
-	vector[2 + 2 * 2] = (uintptr_t)block;
+	memset(vector, 0, sizeof(vector));
+	vector[0] = module;
+	vector[2 + 2 * module] = (uintptr_t)block;
 	block[2] = (uintptr_t)&records[0];
 }
 
@@ -438,15 +439,21 @@ static void test_block(void)
 {
 	uint64_t block[8] = {0};
 
-	begin_block(0, block);
+	/* The thread's number with the vector, the block, the variable and the record twice. */
+	begin_block(0, 2, block);
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
-	CHECK_INT(n_reads, ==, 8);
+	CHECK_INT(n_reads, ==, 6);
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK_INT(n_reads, ==, 2);
 	/* After a second the thread may be another one of that number. */
 	put_word(LIST - 16, &(uint32_t){0}, sizeof(uint32_t));
 	sample.now_ns += NSEC_PER_SEC;
 	CHECK_INT(read_context(), ==, 0);
+	end();
+	/* In a long vector. */
+	begin_block(0, 100, block);
+	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES);
+	CHECK_INT(n_reads, ==, 7);
 	end();
 }
 
@@ -459,7 +466,7 @@ static struct {
 
 static void begin_beside(int32_t cpu)
 {
-	begin_block(cpu, heap.block);
+	begin_block(cpu, 2, heap.block);
 	fill(&heap.records[0], 1, 0);
 	fill(&heap.records[1], 2, 0);
 	heap.block[2] = (uintptr_t)&heap.records[0];

@@ -131,7 +131,6 @@ static void *check_variable(void *arg)
 	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
 	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid(), 0);
 	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
-	CHECK_INT(thread_variable_address(&m, v, thread), ==, (uintptr_t)&test_thread_variable);
 	m.reads_left = 1;
 	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), 1, false,
 					&near));
@@ -143,6 +142,9 @@ static void *check_variable(void *arg)
 	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, 1, false,
 					 &near));
 	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1, 0), ==, 0);
+	CHECK_INT(thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid()), ==,
+		  (uintptr_t)&test_thread_variable);
+	CHECK_INT(thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1), ==, 0);
 	return NULL;
 }
 
