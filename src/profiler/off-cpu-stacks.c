@@ -24,10 +24,14 @@ void off_cpu_keep_stack(struct off_cpu *o, const struct record *r, enum profile_
 {
 	const struct attribution *a = o->a;
 	struct switch_stack *s = o->scratch;
+	const struct process_state *p = a->process ? a->process->user : NULL;
 	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
 
-	*s = (struct switch_stack){
-		.n_kernel = n_kernel, .n_user = a->n_kept, .reason = reason, .marker = marker};
+	*s = (struct switch_stack){.n_kernel = n_kernel,
+				   .n_user = a->n_kept,
+				   .reason = reason,
+				   .marker = marker,
+				   .varies = p && p->blocked};
 	for (uint32_t i = 0; i < n_kernel; i++)
 		s->addresses[i] = r->sample.kernel[i] - (i > 0);
 	for (uint32_t i = 0; i < a->n_kept; i++)

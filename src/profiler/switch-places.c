@@ -303,6 +303,7 @@ uint32_t switches_put_stack(struct switches *s, struct key *k, const struct swit
 	memcpy(copy, stack, size);
 	s->stack_bytes += size;
 	stacks[k->n_stacks] = (struct known_stack){.stack = copy};
+	k->varies |= stack->varies;
 	return k->n_stacks++;
 }
 

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "src/profile/profile.h"
 #include "src/profiler/switches-internal.h"
 
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
@@ -78,12 +79,29 @@ static bool is_unusual(const struct switch_thread *t, const struct key *k, uint6
 	return t->offered_ns != t->out_ns && ns >= UNUSUAL_NS && ns / UNUSUAL_TIMES >= k->most_ns;
 }
 
+/* Of those that vary each block is looked at, until some were. */
+static bool is_seen_enough(const struct switch_thread *t, const struct key *k)
+{
+	if (!k->varies || t->offered_ns == t->out_ns)
+		return true;
+	return k->n_sampled >= WELL_KNOWN && hash_u64(t->out_ns) % WELL_KNOWN != 0;
+}
+
 /* Or there is no use in trying once more. */
 static bool is_known(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
 {
 	if (switches_is_anywhere(k))
 		return t->offered_ns == t->out_ns;
-	return k->n_stacks > 0 ? !is_unusual(t, k, time_ns) : k->n_offers == MAX_OFFERS;
+	if (k->n_stacks == 0)
+		return k->n_offers == MAX_OFFERS;
+	return is_seen_enough(t, k) && !is_unusual(t, k, time_ns);
+}
+
+/* It was sampled, with all that can be read of it. */
+static bool has_stack(const struct switch_thread *t, const struct key *k)
+{
+	return t->sampled_key == t->key &&
+	       k->stacks[t->sampled].stack->marker != PROFILE_MARKER_RUNTIME_LATE;
 }
 
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone)
@@ -92,7 +110,7 @@ bool switches_wants(const struct switches *s, const struct switch_out *block, bo
 	uint32_t key = row != SWITCHES_NONE ? switches_find_key(s, row, block) : SWITCHES_NONE;
 	const struct key *k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
 
-	return !k || k->n_stacks == 0 || switches_is_anywhere(k) ||
+	return !k || k->n_stacks == 0 || switches_is_anywhere(k) || k->varies ||
 	       (alone && switches_lasted(s, block, UINT64_MAX));
 }
 
@@ -108,8 +126,7 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 
 		s->next_offer = row + 1;
 		if (!t->used || t->doing != BLOCKED || !k || is_known(t, k, time_ns) ||
-		    t->sampled_key == t->key ||
-		    t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
+		    has_stack(t, k) || t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
 			continue;
 		k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
 		t->offered_ns = t->out_ns;

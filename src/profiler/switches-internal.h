@@ -51,7 +51,7 @@ struct key {
 	uint64_t short_ns, long_ns, n, longest_ns;
 	uint64_t time_ns;
 	uint64_t most_ns; /* of a block that ended, ever */
-	bool used;
+	bool used, varies;
 };
 
 /* It is the whole thread's, for nobody knows where it blocks. */

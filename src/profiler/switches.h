@@ -47,7 +47,8 @@ struct switch_stack {
 	/* What it waits for, by its registers. Stacks are compared without it. */
 	uint32_t reason;
 	uint32_t marker; /* enum profile_marker; PROFILE_N_MARKERS: it reaches the thread's entry */
-	bool alone;	 /* other blocks in its place may have other stacks */
+	bool alone;	 /* it says nothing of other blocks in its place */
+	bool varies;	 /* an interpreter runs there: other blocks may have other stacks */
 	uint64_t addresses[]; /* the kernel's, then the user's */
 };
 
@@ -127,12 +128,14 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
  * Up to n threads that have been blocked for min_ns or more at time_ns, in places without a known
  * stack; others at the next call. Each place is offered a few times at most, or each block once
  * where places are not known. Blocks in known places are offered once if they last a second and
- * much longer than those before.
+ * much longer than those before. Where stacks vary, each block without a stack of its own is
+ * offered once, and one in so many from some stacks on; a stack without its interpreter's frames is
+ * none.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
 /* Is the stack of an offered block of use? alone: it is of this block alone, which must last; else
- * its place has none yet. */
+ * its place has none yet, or stacks vary there. */
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone);
 /* Did an offered block last beyond time_ns? Call it after all switches up to that time. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);

@@ -3,6 +3,7 @@
  * Time of blocked threads against schedules that were made up, so that it is known what each thread
  * did: told is what really was, also when records are lost.
  */
+#include "src/profile/profile.h"
 #include "src/profiler/switches.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
@@ -771,6 +772,50 @@ static void test_unusual(void)
 	switches_free(s);
 }
 
+/* Where an interpreter runs, each long block is looked at that has no stack of its own, or one
+ * without the interpreter's frames; and one in so many when some were seen. */
+static void test_varies(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out o = {.sp = 1, .ip = 1, .id = 100, .pid = 7, .tid = 100}, block;
+	struct switch_stack *stack = calloc(1, sizeof(*stack) + 2 * sizeof(stack->addresses[0]));
+	uint32_t n_offered = 0;
+
+	CHECK(stack);
+	stack->n_kernel = stack->n_user = 1;
+	stack->varies = true;
+	for (uint64_t i = 0; i < 1600; i++) {
+		bool sampled = i % 4 == 2, late = i % 4 == 3, offered;
+
+		o.time_ns = 1000 + i * 1000000;
+		stack->addresses[0] = i % 2;
+		stack->marker = late ? PROFILE_MARKER_RUNTIME_LATE : PROFILE_N_MARKERS;
+		switches_out(s, &o);
+		if (i < 16 && (sampled || late))
+			switches_stack(s, &o, stack);
+		offered = switches_unseen(s, o.time_ns + 500000, 1000, &block, 1) == 1;
+		if (i < 12)
+			CHECK_INT(offered, ==, !sampled);
+		n_offered += i >= 16 && offered;
+		stack->marker = PROFILE_N_MARKERS;
+		if (offered && i < 16) {
+			CHECK(switches_wants(s, &block, false));
+			switches_stack(s, &block, stack);
+		}
+		CHECK_INT(switches_unseen(s, o.time_ns + 600000, 1000, &block, 1), ==, 0);
+		switches_in(s, 100, 0, o.time_ns + 700000);
+		if (i < 12) {
+			/* The time of each is that of its own stack. */
+			switches_close(s, o.time_ns + 700000);
+			CHECK_INT(told.ns[0][i % 2], ==, 700000 * (i / 2 + 1));
+		}
+	}
+	CHECK(n_offered > 40 && n_offered < 200);
+	free(stack);
+	switches_free(s);
+}
+
 /* Where nobody knows where threads block, each block is offered, however short it is; and no stack
  * of long blocks is given to short ones. */
 static void test_anywhere(void)
@@ -1034,6 +1079,7 @@ int main(void)
 	RUN(test_gap);
 	RUN(test_late);
 	RUN(test_unusual);
+	RUN(test_varies);
 	RUN(test_anywhere);
 	RUN(test_objects);
 	RUN(test_waits);
