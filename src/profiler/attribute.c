@@ -572,6 +572,7 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
 		     is_key ? &key : NULL, r->mmap.path, r->time_ns);
+	attribution_see_mapping(a, r);
 	if (!a->allocations || !is_key || !allocations_may_matter(a->allocations, r->mmap.path))
 		return;
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);

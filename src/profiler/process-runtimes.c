@@ -96,6 +96,19 @@ void attribution_look_for_interpreter(struct attribution *a)
 		add_interpreter(a, s, m, image);
 }
 
+void attribution_see_mapping(struct attribution *a, const struct record *r)
+{
+	const struct record its = {.pid = r->pid, .tid = r->tid, .time_ns = r->time_ns};
+
+	if (!a->readers || readers_rank(r->mmap.path) == 0)
+		return;
+	a->process = host_process_peek(a->host, r->pid);
+	a->time_ns = r->time_ns;
+	/* Of a process that is not known the first sample tells more. */
+	if (a->process && a->process->mappings_known && attribution_wants(a, &its, a->process))
+		attribution_look_for_interpreter(a);
+}
+
 static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,
 				       struct unwind_regs *regs, enum unwind_outcome *ret_outcome,
 				       uint64_t *ret_missing)

@@ -7,6 +7,7 @@
  */
 
 struct attribution;
+struct record;
 
 /* Lets the walk ask runtimes for their frames. 0 or -ENOMEM. */
 int attribution_new_runtimes(struct attribution *a);
@@ -16,3 +17,6 @@ int attribution_new_blocked_chains(struct attribution *a);
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
  * the process has new mappings. */
 void attribution_look_for_interpreter(struct attribution *a);
+/* The same at a record of a mapping, if its file may be an interpreter: then the readers know the
+ * process before its first sample. */
+void attribution_see_mapping(struct attribution *a, const struct record *r);
