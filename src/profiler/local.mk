@@ -27,6 +27,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \
 	src/profiler/module-rows.c src/profiler/module-rows.h \
+	src/profiler/newcomers.c src/profiler/newcomers.h \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/off-cpu-internal.h \
 	src/profiler/off-cpu-late.c \
@@ -64,6 +65,10 @@ tests_unit_test_code_unwinding_LDADD = libprofiler.a libsymbolize.a libunwind.a 
 check_PROGRAMS += tests/unit/test-handover
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h
 tests_unit_test_handover_LDADD = libprofiler.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-newcomers
+tests_unit_test_newcomers_SOURCES = tests/unit/test-newcomers.c tests/unit/test.h
+tests_unit_test_newcomers_LDADD = libprofiler.a libutil.a
 
 check_PROGRAMS += tests/unit/test-pending
 tests_unit_test_pending_SOURCES = tests/unit/test-pending.c tests/unit/test.h

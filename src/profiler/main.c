@@ -243,6 +243,8 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	/* Each sample of such events would wake us; there is the timer. */
 	if (r == 0 && !(p->setup.of_tasks && p->setup.events[c->index].options.wake_each))
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
+	if (p->newcomers && c->sideband_fd >= 0)
+		newcomers_add(p->newcomers, c->sideband_fd);
 	if (r < 0)
 		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", c->cpu,
 			  strerror(-r));
@@ -255,6 +257,8 @@ static void close_cpu(struct profiler *p, uint32_t index, int cpu)
 	if (!c)
 		return;
 	loop_remove_fd(p->role.loop, c->sample_fd);
+	if (p->newcomers)
+		newcomers_remove(p->newcomers, c->sideband_fd);
 	(void)close_fd(c->sample_fd);
 	(void)close_fd(c->sideband_fd);
 	(void)close_fd(c->event_fd);
@@ -415,7 +419,9 @@ static int set_up_readers(struct profiler *p)
 	const struct readers_callbacks callbacks = {on_reader_joined, p};
 	int r = readers_new(&p->readers, p->role.loop, &callbacks);
 
-	return r < 0 ? r : attribution_set_readers(p->attribution, p->readers);
+	if (r == 0)
+		r = attribution_set_readers(p->attribution, p->readers);
+	return r < 0 ? r : newcomers_new(&p->newcomers, p->role.loop, on_drain_timer, p);
 }
 
 static int on_text(void *ctx, const struct message *m, int fd)
@@ -577,6 +583,7 @@ static void deinit(struct profiler *p)
 	ledger_unmap(p->ledger);
 	(void)close_fd(p->ledger_fd);
 	attribution_free(p->attribution);
+	newcomers_free(p->newcomers);
 	readers_free(p->readers);
 	filter_deinit(&p->filter);
 	replay_free(p->replay);

@@ -13,6 +13,7 @@
 #include "src/process/role.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/handover.h"
+#include "src/profiler/newcomers.h"
 #include "src/profiler/replay.h"
 #include "src/profiler/setup.h"
 #include "src/sample/sample.h"
@@ -28,7 +29,8 @@ struct profiler {
 	int ledger_fd;
 	struct attribution *attribution;
 	struct handover *handover;
-	struct readers *readers; /* NULL: no interpreters are read */
+	struct readers *readers;     /* NULL: no interpreters are read */
+	struct newcomers *newcomers; /* the same: who else must be known at once? */
 	struct sample_cpu *
 		*cpus; /* by event and CPU number; NULL: not sampled. Descriptors are ours */
 	struct stack_size stack_size;

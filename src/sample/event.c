@@ -21,7 +21,8 @@
 #include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 
-#define MAX_STACK_BYTES 65528 /* the kernel refuses more */
+#define MAX_STACK_BYTES	    65528 /* the kernel refuses more */
+#define SIDEBAND_WAKE_BYTES 512	  /* what a program with a library writes when it begins */
 
 /* The fields that the trailer of a side-band record shares with a sample. */
 #define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
@@ -178,6 +179,7 @@ void event_sideband_attr(const struct sample_options *o, const struct sample_fea
 		ret->config = PERF_COUNT_SW_DUMMY;
 	ret->inherit = pid != -1 && !o->this_thread;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
+	ret->wakeup_watermark = SIDEBAND_WAKE_BYTES;
 	ret->mmap = 1;
 	ret->mmap2 = f->mmap2;
 	ret->comm = 1;

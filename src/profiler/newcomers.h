@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Notices soon that programs begin, by the rings of the side band: each begins with some hundred
+ * bytes of records there. Without that, a program would be known at the next drain only, which may
+ * be 200 ms later. Where no program begins, nothing wakes up. Where many do, a look follows at most
+ * every 50 ms, and the kernel wakes nobody in between.
+ */
+#include "util/cleanup.h"
+#include "util/loop.h"
+
+struct newcomers;
+
+/* look: reads the rings. Both pointers are borrowed. 0 or -errno. */
+int newcomers_new(struct newcomers **ret, struct loop *loop, void (*look)(void *ctx), void *ctx);
+struct newcomers *newcomers_free(struct newcomers *n);
+DEFINE_CLEANUP(struct newcomers *, newcomers_free)
+
+/* The event whose ring has the side band of one more CPU. fd: borrowed until it is removed; one
+ * that cannot be watched does without. */
+void newcomers_add(struct newcomers *n, int fd);
+void newcomers_remove(struct newcomers *n, int fd);

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pipes stand for the rings: one that is not emptied is a host where programs begin all the time. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "src/profiler/newcomers.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+
+enum { MAX_LOOKS = 4 };
+
+struct host {
+	struct loop *loop;
+	struct newcomers *newcomers;
+	int ends[2];
+	bool empties; /* each look */
+	int n_looks, wanted;
+	uint64_t looks_ns[MAX_LOOKS];
+};
+
+static void on_look(void *ctx)
+{
+	struct host *h = ctx;
+	char bytes[16];
+
+	h->looks_ns[h->n_looks++] = clock_monotonic_ns();
+	if (h->empties)
+		CHECK_INT(read(h->ends[0], bytes, sizeof(bytes)), >, 0);
+	if (h->n_looks == h->wanted)
+		loop_exit(h->loop, 1);
+}
+
+static void on_end(void *ctx)
+{
+	loop_exit(((struct host *)ctx)->loop, 2);
+}
+
+static void start(struct host *h)
+{
+	CHECK_INT(pipe2(h->ends, O_CLOEXEC | O_NONBLOCK), ==, 0);
+	CHECK_INT(loop_new(&h->loop), ==, 0);
+	CHECK_INT(newcomers_new(&h->newcomers, h->loop, on_look, h), ==, 0);
+	newcomers_add(h->newcomers, h->ends[0]);
+}
+
+static void write_record(struct host *h)
+{
+	CHECK_INT(write(h->ends[1], "x", 1), ==, 1);
+}
+
+/* How it ended: 1, after so many looks; 2, after that time. */
+static int run(struct host *h, uint64_t ns)
+{
+	int r;
+
+	CHECK_INT(loop_add_timer(h->loop, ns, 0, on_end, h), >=, 0);
+	r = loop_run(h->loop);
+	newcomers_free(h->newcomers);
+	loop_free(h->loop);
+	(void)close(h->ends[0]);
+	(void)close(h->ends[1]);
+	return r;
+}
+
+/* Its file and its libraries come a while after its first record. */
+static void test_one(void)
+{
+	struct host h = {.empties = true, .wanted = 1};
+	uint64_t began = clock_monotonic_ns();
+
+	start(&h);
+	write_record(&h);
+	CHECK_INT(run(&h, UINT64_MAX), ==, 1);
+	CHECK_INT(h.looks_ns[0] - began, >=, 10 * NSEC_PER_MSEC);
+}
+
+static void test_many(void)
+{
+	struct host h = {.wanted = MAX_LOOKS};
+
+	start(&h);
+	write_record(&h);
+	CHECK_INT(run(&h, UINT64_MAX), ==, 1);
+	for (int i = 1; i < MAX_LOOKS; i++)
+		CHECK_INT(h.looks_ns[i] - h.looks_ns[i - 1], >=, 50 * NSEC_PER_MSEC);
+}
+
+static void test_none(void)
+{
+	struct host h = {.wanted = 1};
+
+	start(&h);
+	CHECK_INT(run(&h, 100 * NSEC_PER_MSEC), ==, 2);
+	CHECK_INT(h.n_looks, ==, 0);
+}
+
+/* A ring whose task is gone reports an error for ever, and is looked at once more. */
+static void test_gone(void)
+{
+	struct host h = {.wanted = 2};
+
+	start(&h);
+	(void)close(h.ends[1]);
+	h.ends[1] = -1;
+	CHECK_INT(run(&h, 200 * NSEC_PER_MSEC), ==, 2);
+	CHECK_INT(h.n_looks, ==, 1);
+}
+
+/* A CPU goes offline between its records and the look. */
+static void test_removed(void)
+{
+	struct host h = {.wanted = 2};
+
+	start(&h);
+	newcomers_remove(h.newcomers, h.ends[0]);
+	write_record(&h);
+	CHECK_INT(run(&h, 100 * NSEC_PER_MSEC), ==, 2);
+	CHECK_INT(h.n_looks, ==, 0);
+}
+
+int main(void)
+{
+	RUN(test_one);
+	RUN(test_many);
+	RUN(test_none);
+	RUN(test_gone);
+	RUN(test_removed);
+	return 0;
+}
