@@ -175,6 +175,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.max_processes = c->max_processes,
 		.max_open_files = broker_files_of_profiler(b),
 		.max_frames = c->max_frames,
+		.n_cpus = b->options.n_events > 0 ? (uint32_t)b->events[0].cpus.n : 0,
 		.capture = b->options.capture,
 		.keeps = keeps(b),
 		.paused = b->paused,

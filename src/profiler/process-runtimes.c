@@ -154,7 +154,7 @@ int attribution_new_blocked_chains(struct attribution *a)
 int attribution_new_runtimes(struct attribution *a)
 {
 	const struct memory_source source = memory_of(a);
-	int r = runtimes_new(&a->runtimes, &source);
+	int r = runtimes_new(&a->runtimes, &source, a->setup->n_cpus);
 
 	if (r == 0)
 		unwinder_ask_foreign(a->unwinder, step_runtime, a);

@@ -18,8 +18,9 @@ enum {
 	MAX_READS = 2000,
 	MAX_BYTES = 8 << 20, /* V8 is read by pages */
 	MAX_INLINED = 64,
-	SHARE_PERCENT = 5,
-	DEAD_AFTER = 64, /* walks in vain */
+	SHARE_PERCENT = 5, /* of each CPU, */
+	MAX_PERCENT = 40,  /* of this process */
+	DEAD_AFTER = 64,   /* walks in vain */
 };
 
 struct process_runtime {
@@ -48,14 +49,21 @@ struct runtimes {
 	enum profile_marker marker;
 };
 
-int runtimes_new(struct runtimes **ret, const struct memory_source *source)
+static uint32_t share_percent(uint32_t n_cpus)
+{
+	return n_cpus >= MAX_PERCENT / SHARE_PERCENT ? MAX_PERCENT
+	       : n_cpus > 1			     ? n_cpus * SHARE_PERCENT
+						     : SHARE_PERCENT;
+}
+
+int runtimes_new(struct runtimes **ret, const struct memory_source *source, uint32_t n_cpus)
 {
 	struct runtimes *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
 	r->source = *source;
-	r->share.percent = SHARE_PERCENT;
+	r->share.percent = share_percent(n_cpus);
 	r->share.save_ns = NSEC_PER_SEC;
 	r->marker = PROFILE_N_MARKERS;
 	*ret = r;

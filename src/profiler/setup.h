@@ -22,6 +22,7 @@ struct setup_profiler {
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
+	uint32_t n_cpus;       /* that are sampled, at the start */
 	bool capture;	       /* keep windows until the end */
 	bool keeps;	       /* the local store keeps the profiles */
 	bool paused;	       /* the events are paused */
