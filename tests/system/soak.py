@@ -32,6 +32,7 @@ MINUTES = float(os.environ.get("SOAK_MINUTES", "360"))
 OUT = os.path.abspath(os.environ.get("SOAK_OUT", "soak"))
 ROLES = ("broker", "profiler", "symbolizer", "exporter")
 TOLD = ("samples_lost_with_process", "samples_dropped")  # of what was read from the rings
+LOSSES = {"full rings": "samples_lost", "with a process": TOLD[0], "dropped": TOLD[1], "payloads twice": "again"}
 RELOAD_EVERY, KILL_EVERY = 10, 20  # seconds; three children take turns
 OUTAGE, BETWEEN_OUTAGES = 20, 70
 # Few files are kept open, so that their number is reached before growth is measured.
@@ -151,8 +152,9 @@ class Run:
         self.rows.append(row)
         return row
 
-    def series(self, column):
-        return [(r["seconds"], float(r[column])) for r in self.rows if r[column] not in ("", "0", 0)]
+    def series(self, column, zeros=False):
+        """Without zeros where they stand for a process that was not there."""
+        return [(r["seconds"], float(r[column])) for r in self.rows if r[column] != "" and (zeros or float(r[column]))]
 
 
 # ---- The host ----
@@ -343,7 +345,9 @@ def main():
         found.append((noise.counts[what] > 0, f"{noise.counts[what]} {what}, {noise.counts[what + ' that failed']} that failed"))
     charts = {f"{run.name}: {what}": {role: run.series(f"{role}_{column}") for role in ROLES}
               for run in runs for what, column in (("memory, KiB", "kib"), ("descriptors", "descriptors"))}
-    charts |= {f"{run.name}: samples": {c: run.series(c) for c in ("samples", "received", *TOLD)} for run in runs}
+    charts |= {f"{run.name}: samples": {c: run.series(c) for c in ("samples", "received")} for run in runs}
+    charts |= {f"{run.name}: samples lost, and payloads that came twice": {
+        name: run.series(c, zeros=True) for name, c in LOSSES.items()} for run in runs}
     with open(os.path.join(OUT, "soak.html"), "w", encoding="utf-8") as f:
         f.write(plot.page(f"perfwalk: {MINUTES:g} minutes on a hostile host", charts, found))
     rig.say(f"seen in {MINUTES:g} minutes: {len(runs[1].kills)} kills, {len(runs[0].outages)} outages")
