@@ -247,7 +247,8 @@ def targets(directory):
     # Faults of the whole host come by chance to be the tenth, and whose they are.
     truth, out = beside(directory, "-a", "--comm", NAME, "-e", "cpu-clock/freq=499/,page-faults/period=10/", "-o", text)
     faults = totals(perf_text(text), NAME)["page-faults"]["counted_touch"]
-    rig.check(missing(out) > 0 or near(faults, truth.faults, 0.25), f"-a: {faults} faults of {truth.faults}")
+    good = missing(out) > 0 or near(faults, truth.faults, 0.25)
+    rig.check(good, f"-a: {faults} faults of {truth.faults}" + ("" if good else f"\n{out}"))
 
 
 def tracepoint(directory):
