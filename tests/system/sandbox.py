@@ -295,6 +295,7 @@ CAPABILITIES = "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"
 def check_users():
     """Two users; and the spool of one that comes to be the other's."""
     user, network = pwd.getpwnam("bin").pw_uid, pwd.getpwnam(rig.NETWORK_USER).pw_uid
+    os.setgroups([*os.getgroups(), pwd.getpwnam("bin").pw_gid])  # for the children to give up
     with Sink() as sink:
         text = config(sink, "user = bin\nnetwork_user = no-such-user", "users.cache")
         daemon = rig.Daemon(text, "users")
