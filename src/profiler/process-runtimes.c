@@ -85,10 +85,12 @@ void attribution_look_for_interpreter(struct attribution *a)
 
 	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
 		return;
-	s->n_interpreter_mappings = a->process->n_mappings;
 	m = find_file(a->process, readers_rank);
 	/* Then the broker has checked that its filesystem answers. */
 	file = m ? attribution_open_file(a, m) : NULL;
+	if (file && !file->tried && !m->file->tried)
+		return; /* it was put off */
+	s->n_interpreter_mappings = a->process->n_mappings;
 	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		attribution_free_interpreter(a, s);
