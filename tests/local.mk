@@ -65,6 +65,7 @@ EXTRA_DIST += \
 	tests/system/fetch-promtool.sh \
 	tests/system/grpc.py \
 	tests/system/grpc_server.py \
+	tests/system/hangs.py \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
@@ -112,6 +113,9 @@ EXTRA_DIST += \
 	tests/unit/test.h
 EXTRA_DIST += \
 	tests/workloads/Calls.java \
+	tests/workloads/Hangs.java \
+	tests/workloads/hangs.js tests/workloads/hangs.php tests/workloads/hangs.py tests/workloads/hangs.rb \
+	tests/workloads/pyturns.py \
 	tests/workloads/calls.js \
 	tests/workloads/chains.py \
 	tests/workloads/blip.c \

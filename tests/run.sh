@@ -108,6 +108,7 @@ SYSTEM_TESTS="
 	locks          60  beside
 	wall           60  beside
 	runtime_waits  60  beside
+	hangs          90  beside
 	uprobes        90  beside
 	allocations    90  beside
 	allocators     90  beside

@@ -60,16 +60,14 @@ NOT_READ = ("[interpreter not read in time]", "[runtime frames not proven]")
 
 
 def python_waits(name, event):
-    """{function: us}, {function: us for the right reason}, and us of stacks without Python's frames; not of the main thread,
-    which waits for the others all the time: whose long blocks are looked at late, these frames are not read then."""
+    """{function: us}, {function: us for the right reason}, and us of stacks without Python's frames."""
     subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", name + ".folded"], check=True, stdout=subprocess.DEVNULL)
     told, right, unread = dict.fromkeys(PYTHON, 0), dict.fromkeys(PYTHON, 0), 0
     with open(name + ".folded", encoding="utf-8") as f:
         for line in f:
             stack, us = line.rsplit(" ", 1)
             frames = [x.removesuffix("_[i]") for x in stack.split(";")[1:]]
-            is_main = any(x.startswith("__libc_start") or x == "_start" for x in frames)
-            unread += int(us) if frames[0].startswith("[wait: ") and any(x in frames for x in NOT_READ) and not is_main else 0
+            unread += int(us) if frames[0].startswith("[wait: ") and any(x in frames for x in NOT_READ) else 0
             for function in (x for x in PYTHON if x in frames and frames[0].startswith("[wait: ")):
                 told[function] += int(us)
                 right[function] += int(us) if frames[0] == f"[wait: {PYTHON[function]}]" else 0
