@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "src/config/reader.h"
@@ -269,6 +270,15 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* A kubelet gives the directory of a ConfigMap to all, and mounts it read-only. */
+static bool others_can_write(const char *dir, const struct stat *st)
+{
+	struct statvfs fs;
+
+	return st->st_mode & (S_IWGRP | S_IWOTH) &&
+	       (statvfs(dir, &fs) < 0 || !(fs.f_flag & ST_RDONLY));
+}
+
 static void load_dropins(struct loader *l, const char *path)
 {
 	_cleanup_free_ char *dir = NULL;
@@ -287,7 +297,7 @@ static void load_dropins(struct loader *l, const char *path)
 			fail(l, 0, "%s", strerror(errno));
 		return;
 	}
-	if (geteuid() == 0 && (st.st_mode & (S_IWGRP | S_IWOTH))) {
+	if (geteuid() == 0 && others_can_write(dir, &st)) {
 		fail(l, 0,
 		     "users other than its owner can write this directory (mode %04o): chmod go-w "
 		     "it",

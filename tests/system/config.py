@@ -63,6 +63,17 @@ def run(*args, env=None):
     return p
 
 
+def check_configmap(good):
+    """As a kubelet gives it to a pod: a directory of mode 0777, read-only."""
+    os.chmod(good + ".d", 0o777)
+    p = run("--check-config", "-c", good)
+    rig.check(p.returncode == 2 and "can write this directory" in p.stderr, f"drop-ins that all can write: {p.stderr.strip()!r}")
+    p = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$2.d" "$2.d" && mount -o remount,bind,ro "$2.d" && '
+                        'exec "$1" run --print-config -c "$2"', "sh", rig.perfwalk(), good], capture_output=True, text=True, check=False)
+    rig.check(p.returncode == 0 and "samples_per_second = 31" in p.stdout, f"read-only they apply: {p.stderr.strip()!r}")
+    os.chmod(good + ".d", 0o755)
+
+
 def main():
     for i, (what, text, line, wanted) in enumerate(BAD):
         name = rig.write(f"bad{i}.conf", text)
@@ -100,6 +111,8 @@ def main():
     p = run("--check-config", "-c", good)
     rig.check(p.returncode == 2 and "30.conf:3:" in p.stderr, f"an error in a drop-in: {p.stderr.strip()!r}")
     os.unlink(good + ".d/30.conf")
+    if os.geteuid() == 0 and rig.can_mount():
+        check_configmap(good)
 
     p = run("--print-config", "-c", good, env={"OTEL_SERVICE_NAME": "from-the-environment"})
     rig.check(p.returncode == 0 and "from-the-environment" in p.stdout, "OTEL_SERVICE_NAME applies")
