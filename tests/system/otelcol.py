@@ -33,14 +33,15 @@ def binary():
 
 
 class Collector:
-    def __init__(self, receivers):
-        """receivers: name to (protocol, what else its section holds, in YAML)."""
+    def __init__(self, receivers, address, inside):
+        """receivers: name to (protocol, what else its section holds, in YAML). inside: the command that starts it."""
+        self.inside = inside
         self.ports = {name: rig.free_port() for name in receivers}
         self.outs = {name: rig.path(f"collector.{name}") for name in receivers}
         text = "receivers:\n"
         for name, (protocol, more) in receivers.items():
             text += (f"  otlp/{name}:\n    protocols:\n      {protocol}:\n"
-                     f"        endpoint: 127.0.0.1:{self.ports[name]}\n" + (f"        {more}\n" if more else ""))
+                     f"        endpoint: {address}:{self.ports[name]}\n" + (f"        {more}\n" if more else ""))
         text += "exporters:\n"
         for name in receivers:
             text += f"  file/{name}: {{path: {self.outs[name]}, format: proto, flush_interval: 100ms}}\n"
@@ -54,7 +55,7 @@ class Collector:
     def start(self):
         """Also once more, after stop()."""
         with open(self.log_name, "wb") as log:
-            self.process = rig.start([binary(), "--config", self.config, "--feature-gates=+service.profilesSupport"],
+            self.process = rig.start([*self.inside, binary(), "--config", self.config, "--feature-gates=+service.profilesSupport"],
                                      stdout=log, stderr=log)
         rig.wait_for("the collector is ready", self.ready, 30)
 
@@ -79,5 +80,5 @@ class Collector:
             return []
 
 
-def start(receivers):
-    return Collector(receivers)
+def start(receivers, address="127.0.0.1", inside=()):
+    return Collector(receivers, address, inside)
