@@ -26,7 +26,7 @@ struct victim_search {
 };
 
 /* A level below 8 is one of the kernel's own messages: no program can write it. */
-static bool parse(const char *line, struct victim *ret)
+bool victims_parse_line(const char *line, struct victim *ret)
 {
 	const char *at = strstr(line, KILLED), *end = at ? strstr(at, BEHIND) : NULL;
 	char *name;
@@ -50,7 +50,7 @@ static void take_line(struct victim_search *f, const char *known, const char *li
 {
 	struct victim v;
 
-	if (!parse(line, &v))
+	if (!victims_parse_line(line, &v))
 		return;
 	if (f->n == VICTIMS_MAX)
 		memmove(f->items, f->items + 1, --f->n * sizeof(*f->items));

@@ -24,6 +24,9 @@ struct victim {
 	char comm[17];
 };
 
+/* A line of the log that says of a process that it was killed. false: it does not, or the line is
+ * not the kernel's own. */
+bool victims_parse_line(const char *line, struct victim *ret);
 /* Remembers the end of the log. */
 void victims_begin(struct victims *v, struct outside *o);
 /*

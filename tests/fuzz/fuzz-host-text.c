@@ -2,11 +2,12 @@
 /*
  * libFuzzer target: texts of /proc and of container engines, by the first byte of the input: lines
  * of maps (as the profiler and the opener read them), a cgroup file, paths of control groups, what
- * an engine wrote down of a container, any JSON, and lines of mountinfo.
+ * an engine wrote down of a container, any JSON, lines of mountinfo, and of the kernel's log.
  */
 #include "src/host/host.h"
 #include "src/opener/internal.h"
 #include "src/opener/mount-line.h"
+#include "src/profiler/victims.h"
 #include "tests/fuzz/input.h"
 #include "util/json-read.h"
 
@@ -94,6 +95,23 @@ static void read_mounts(char *text)
 	}
 }
 
+static void read_log(char *text)
+{
+	for (char *line; (line = strsep(&text, "\n"));) {
+		char *exact = strdup(line);
+		struct victim v;
+
+		if (!exact)
+			abort();
+		if (victims_parse_line(exact, &v)) {
+			if (v.pid == 0)
+				abort();
+			input_touch_text(v.comm);
+		}
+		free(exact);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	_cleanup_free_ char *text = n ? input_text(data + 1, n - 1) : NULL;
@@ -103,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2 || !bytes)
 		return 0;
 	memcpy(bytes, data + 1, n - 1);
-	switch (data[0] % 6) {
+	switch (data[0] % 7) {
 	case 0:
 		read_maps(bytes, n - 1);
 		break;
@@ -122,8 +140,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	case 4:
 		read_json(data + 1, n - 1);
 		break;
-	default:
+	case 5:
 		read_mounts(text);
+		break;
+	default:
+		read_log(text);
 	}
 	return 0;
 }

@@ -28,7 +28,7 @@ EXTRA_DIST += tests/fuzz/corpus-perf-map
 check_PROGRAMS += tests/fuzz/replay-host-text
 tests_fuzz_replay_host_text_SOURCES = tests/fuzz/fuzz-host-text.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_host_text_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-host-text"'
-tests_fuzz_replay_host_text_LDADD = libhost.a libopener.a libprocess.a libutil.a $(ZLIB_LIBS)
+tests_fuzz_replay_host_text_LDADD = libprofiler.a libhost.a libopener.a libprocess.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-host-text
 
 check_PROGRAMS += tests/fuzz/replay-context
