@@ -4,7 +4,7 @@
 faults are recorded, each one. What is kept and what is told to be lost are what the kernel counted, to the last one.
 The same of the daemon and its exporter: what was read from the rings came to the receiver, or is told to it. So are
 payloads that only the symbolizer and the exporter had, when both of them die.
-LOSSES_SEED=N repeats a run's moments. Needs root."""
+LOSSES_SEED=N repeats a run's moments, LOSSES_STORM=60 kills for so many seconds whoever is there. Needs root."""
 import ctypes
 import os
 import random
@@ -20,6 +20,7 @@ from sink import Sink
 
 PAGES, MS, ROUNDS = 60, 5, 400
 KILLS = 6
+STORM = float(os.environ.get("LOSSES_STORM", "2"))  # seconds
 SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
 
 
@@ -170,16 +171,39 @@ def received(sink):
     return sums
 
 
-def daemon(roles):
-    with Sink() as sink:
-        d = rig.Daemon(f"""
+def start(sink, name):
+    d = rig.Daemon(f"""
 [profiler]
 samples_per_second = 499
 reporter_interval = 1s
 [export:sink]
 endpoint = {sink.endpoint}
-""", name="-".join(roles))
-        d.wait_up()
+""", name=name)
+    d.wait_up()
+    return d
+
+
+def storm(roles, seconds):
+    """Each is killed as soon as it is there, every 50 ms at most: the broker starts them ever more rarely, and counts."""
+    with Sink() as sink:
+        d = start(sink, "storm-of-" + "-".join(roles))
+        sink.wait_for(1)
+        n, end = dict.fromkeys(roles, 0), time.monotonic() + seconds
+        while time.monotonic() < end:
+            for role in roles:
+                pid = d.role(role)
+                n[role] += pid != 0
+                if pid:
+                    rig.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+        rig.check(all(n.values()), f"killed within {seconds:g} s: {n}")
+        lost = check_received(d, sink, roles, ("samples_lost", "samples_lost_with_process", "samples_dropped"))
+        rig.check(lost == 0 or roles != ["symbolizer"], f"{lost} samples are lost with them")
+
+
+def daemon(roles):
+    with Sink() as sink:
+        d = start(sink, "-".join(roles))
         sink.wait_for(1)
         for _ in range(KILLS):
             pid = rig.wait_for("its processes", lambda: d.role(random.choice(roles)), 60)
@@ -226,14 +250,7 @@ def custody(kill):
     """Payloads wait in the exporter's memory alone; who else had them dies as well."""
     with Sink() as sink:
         sink.answers = [(503, {"Retry-After": "1"}, b"")] * 1000
-        d = rig.Daemon(f"""
-[profiler]
-samples_per_second = 499
-reporter_interval = 1s
-[export:sink]
-endpoint = {sink.endpoint}
-""", name=kill.__name__)
-        d.wait_up()
+        d = start(sink, kill.__name__)
         rig.wait_for("payloads in the exporter", lambda: int(status(d)["export.sink.queue_payloads"]) >= 3, 60)
         kill(d)
         sink.answers = []
@@ -255,6 +272,8 @@ def main():
     rig.start([os.path.join(directory, "chain"), "30"], stdout=subprocess.DEVNULL)
     for roles in (["profiler"], ["symbolizer"], ["exporter"], ["profiler", "symbolizer"]):
         daemon(roles)
+    for roles in (["symbolizer"], ["profiler", "symbolizer", "exporter"]):
+        storm(roles, STORM)
     for kill in (kill_both, kill_in_turn):
         custody(kill)
 
