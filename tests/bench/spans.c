@@ -70,7 +70,7 @@ static struct {
 	uint8_t *variable, record[1024];
 } beside __attribute__((aligned(2048)));
 
-static struct contexts *contexts, *node_contexts, *beside_contexts;
+static struct contexts *contexts, *node_contexts, *beside_contexts, *old_contexts;
 
 static bool read_context_of(struct contexts *c)
 {
@@ -125,6 +125,19 @@ static bool read_other_beside(void)
 {
 	beside.record[0]++;
 	return read_beside();
+}
+
+/* As where the CPU is not known. */
+static bool read_other_old(void)
+{
+	record[0]++;
+	return read_context_of(old_contexts);
+}
+
+static bool read_other_far_old(void)
+{
+	variable = variable == record ? records[4] : record;
+	return read_other_old();
 }
 
 static bool read_other_near(void)
@@ -255,6 +268,9 @@ static void make_context(void)
 	beside.variable = beside.record;
 	v.offset += (int64_t)((uintptr_t)&beside.variable - (uintptr_t)&variable);
 	beside_contexts = contexts_new(&v);
+	v.offset -= (int64_t)((uintptr_t)&beside.variable - (uintptr_t)&variable);
+	v.cpu = 0;
+	old_contexts = contexts_new(&v);
 }
 
 static void make_node_context(void)
@@ -312,13 +328,15 @@ int main(void)
 	make_labels(&layout);
 	make_context();
 	make_node_context();
-	if (!contexts || !node_contexts || !beside_contexts || !stay_on_this_cpu())
+	if (!contexts || !node_contexts || !beside_contexts || !old_contexts || !stay_on_this_cpu())
 		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
 			       measure("another one in its record", read_other_context) &&
 			       measure("another one in its page", read_other_near) &&
 			       measure("another one elsewhere", read_other_far) &&
+			       measure("in its record, without the CPU", read_other_old) &&
+			       measure("elsewhere, without the CPU", read_other_far_old) &&
 			       measure("that of the last, beside its variable", read_beside) &&
 			       measure("another one, beside its variable", read_other_beside) &&
 			       measure("that of the last sample, in Node.js", read_node_context) &&
