@@ -11,8 +11,8 @@
  * drain, a whole poll interval has passed, and nothing waits. Nearly full sample rings are read to
  * their end: a sample out of order is better than a lost one.
  *
- * A record stays in the ring while the caller uses it; the next merger_next() gives its space back
- * to the kernel. A record that wraps is copied.
+ * A record stays in the ring while the caller uses it. The space of those before goes back to the
+ * kernel in parts, and all of it at the end of a drain. A record that wraps is copied.
  */
 #include <errno.h>
 #include <string.h>
@@ -267,8 +267,17 @@ static void release_held(struct merger *m)
 	ensure(m->held_tally.filtered <= m->held_tally.samples);
 	if (!s->sideband)
 		tally_add(&s->now.tally, &m->held_tally);
-	source_store_tail(s, m->held_tail);
+	source_move_tail(s, m->held_tail);
 	m->held = NO_RING;
+}
+
+static void release_all(struct merger *m)
+{
+	release_held(m);
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		if (m->sources.items[i].released != m->sources.items[i].ring.tail)
+			source_release(&m->sources.items[i]);
+	}
 }
 
 uint64_t merger_limit(const struct merger *m)
@@ -283,7 +292,7 @@ void merger_filter(struct merger *m)
 
 void merger_remove_cpu(struct merger *m, int cpu)
 {
-	release_held(m);
+	release_all(m);
 	drop_rings(m, cpu, 0);
 	heap_build(m);
 }
@@ -373,8 +382,10 @@ bool merger_next(struct merger *m, struct record *ret)
 		struct source *s;
 
 		release_held(m);
-		if (!m->n_heap || m->sources.items[m->heap[0]].next_time > m->limit)
+		if (!m->n_heap || m->sources.items[m->heap[0]].next_time > m->limit) {
+			release_all(m);
 			return false;
+		}
 		s = &m->sources.items[m->heap[0]];
 		ensure(m->n_heap < 2 || !source_before(m, m->heap[1], m->heap[0]));
 		decode_next(m, s, ret, &wanted);
@@ -399,7 +410,7 @@ struct sample_losses merger_read_lost(struct merger *m)
 {
 	struct sample_losses sum = {0};
 
-	release_held(m);
+	release_all(m);
 	for (uint32_t i = 0; i < m->sources.n && m->read_lost; i++) {
 		struct source *s = &m->sources.items[i];
 		uint64_t news;
@@ -410,7 +421,7 @@ struct sample_losses merger_read_lost(struct merger *m)
 		if (!news)
 			continue;
 		s->now.tally.lost += s->sideband ? 0 : news;
-		source_store_tail(s, s->ring.tail);
+		source_release(s);
 	}
 	return sum;
 }

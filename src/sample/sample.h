@@ -463,8 +463,8 @@ void merger_replace_event(struct merger *m, int cpu, uint32_t index, int event_f
 void merger_remove_cpu(struct merger *m, int cpu);
 /* Begins a drain: takes all heads. */
 void merger_begin(struct merger *m, bool flush);
-/* true and the next record; false: this drain is done. Releases the ring space of the previous
- * record. */
+/* true and the next record; false: this drain is done, and the ring space of all its records
+ * released. */
 bool merger_next(struct merger *m, struct record *ret);
 /*
  * No more records will come up to that time; UINT64_MAX: all records at merger_begin() have been

@@ -7,18 +7,27 @@
 #include "src/sample/source.h"
 #include "util/ensure.h"
 
+#define KEPT_PARTS 64 /* one of so many of a ring is given back later than it was read */
+
 uint64_t source_load_head(const struct source *s)
 {
 	return __atomic_load_n(&s->ring.page->data_head, __ATOMIC_ACQUIRE);
 }
 
-void source_store_tail(struct source *s, uint64_t tail)
+void source_release(struct source *s)
 {
-	ensure(tail - s->ring.tail <= s->head - s->ring.tail);
-	s->ring.tail = s->now.tail = tail;
+	s->released = s->now.tail = s->ring.tail;
 	if (s->entry)
 		ledger_write(s->entry, &s->now);
-	__atomic_store_n(&s->ring.page->data_tail, tail, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->ring.page->data_tail, s->released, __ATOMIC_RELEASE);
+}
+
+void source_move_tail(struct source *s, uint64_t tail)
+{
+	ensure(tail - s->ring.tail <= s->head - s->ring.tail);
+	s->ring.tail = tail;
+	if (tail - s->released >= s->ring.data_bytes / KEPT_PARTS)
+		source_release(s);
 }
 
 /* Headers and times are 8 bytes at multiples of 8, so they never wrap. */
@@ -101,6 +110,7 @@ void source_begin(struct source *s)
 {
 	uint64_t id = event_id(s->ring.fd);
 
+	s->released = s->ring.tail;
 	s->now = (struct ledger_slot){.tail = s->ring.tail};
 	if (s->entry)
 		ledger_adopt(s->entry, id, s->ring.tail, &s->now);

@@ -11,6 +11,7 @@ struct source {
 	uint32_t index; /* of the event: sample_options.index */
 	bool sideband;
 	uint64_t head;	    /* at merger_begin(): records end here */
+	uint64_t released;  /* the kernel has the space before it; a part behind ring.tail */
 	uint64_t head_read; /* the same, before the last merger_begin() */
 	/* The record at ring.tail. */
 	uint64_t next_time;
@@ -25,10 +26,11 @@ struct source {
 /* Continues where the previous reader was, according to the ledger. */
 void source_begin(struct source *s);
 uint64_t source_load_head(const struct source *s);
-/*
- * Moves the tail: all before it has been read and counted in now, so the kernel may overwrite it.
- */
-void source_store_tail(struct source *s, uint64_t tail);
+/* Moves the tail: all before it has been read and counted in now. Now and then the kernel gets the
+ * space back: for each record that would cost more than to read a small one. */
+void source_move_tail(struct source *s, uint64_t tail);
+/* Gives back all space before the tail, and writes the counts into the ledger. */
+void source_release(struct source *s);
 /*
  * Header and time of the record at tail into next and next_time. false: nothing left before head.
  * An impossible header makes the rest unreadable: it is returned as a record of size 0.
