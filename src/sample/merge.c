@@ -194,6 +194,7 @@ int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring
 	s->sideband = index == MERGE_SIDEBAND;
 	s->index = s->sideband ? 0 : index;
 	s->head = s->head_read = ring->tail;
+	s->sample_time_at = record_time_offset(layout_of(m, s), PERF_RECORD_SAMPLE, SIZE_MAX);
 	begin_source(m, s);
 	return 0;
 }

@@ -56,7 +56,7 @@ const void *source_bytes(const struct source *s, void *wrapped)
 bool source_peek(const struct record_layout *layout, struct source *s, uint64_t tail)
 {
 	uint64_t left = s->head - tail, word;
-	size_t at;
+	size_t at = s->sample_time_at;
 
 	if (!left)
 		return false;
@@ -68,7 +68,8 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 		return true;
 	}
 	/* A record without a time keeps its place after the one before it. */
-	at = record_time_offset(layout, s->next.type, s->next.size);
+	if (s->next.type != PERF_RECORD_SAMPLE || s->next.size < at + sizeof(word))
+		at = record_time_offset(layout, s->next.type, s->next.size);
 	if (at)
 		s->next_time = ring_word(&s->ring, tail + at);
 	return true;

@@ -16,6 +16,7 @@ struct source {
 	/* The record at ring.tail. */
 	uint64_t next_time;
 	struct perf_event_header next;
+	size_t sample_time_at; /* offset of the time in a sample, which most records are; 0: none */
 	/* the event to read lost counts from: ring.fd, or its replacement; -1: neither */
 	int event_fd;
 	uint64_t lost_read;	    /* its last result, plus the counts of the events before it */
