@@ -60,6 +60,11 @@ static inline bool switches_is_anywhere(const struct key *k)
 	return k->sp == 0 && k->ip == 0;
 }
 
+struct switch_cpu {
+	uint64_t last_ns; /* of its last record */
+	uint32_t row;	  /* the thread that ran there last; the row may be another's by now */
+};
+
 struct switches {
 	struct switches_callbacks callbacks;
 	void *ctx;
@@ -69,7 +74,7 @@ struct switches {
 	uint32_t free_thread, free_key, n_keys;
 	uint32_t next_offer; /* the thread to look at first */
 	uint64_t stack_bytes, max_stack_bytes;
-	uint64_t *last_ns; /* by CPU: of its last record */
+	struct switch_cpu *cpus; /* by number */
 	struct switch_totals totals;
 };
 

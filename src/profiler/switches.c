@@ -36,8 +36,8 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 	s->keys.max = limits->keys;
 	s->max_stack_bytes = limits->stack_bytes;
 	s->free_thread = s->free_key = SWITCHES_NONE;
-	s->last_ns = calloc(MAX_CPUS, sizeof(*s->last_ns));
-	if (!s->last_ns) {
+	s->cpus = calloc(MAX_CPUS, sizeof(*s->cpus));
+	if (!s->cpus) {
 		switches_free(s);
 		return -ENOMEM;
 	}
@@ -55,7 +55,7 @@ struct switches *switches_free(struct switches *s)
 	array_deinit(&s->keys);
 	hash_index_deinit(&s->thread_index);
 	hash_index_deinit(&s->key_index);
-	free(s->last_ns);
+	free(s->cpus);
 	free(s);
 	return NULL;
 }
@@ -129,10 +129,20 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 	return row;
 }
 
+/* Most often it is the one that ran there last. */
+static uint32_t find_on_cpu(const struct switches *s, uint32_t cpu, uint32_t id)
+{
+	uint32_t row = cpu < MAX_CPUS ? s->cpus[cpu].row : SWITCHES_NONE;
+
+	return row < s->threads.n && s->threads.items[row].used && s->threads.items[row].id == id
+		       ? row
+		       : switches_find_thread(s, id);
+}
+
 /* The end of the thread that had its number before may have been lost. */
 uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
 {
-	uint32_t row = switches_find_thread(s, o->id);
+	uint32_t row = find_on_cpu(s, o->cpu, o->id);
 
 	if (row != SWITCHES_NONE && s->threads.items[row].pid != o->pid) {
 		switches_end(s, o->id, 0);
@@ -179,8 +189,8 @@ static void account(struct switches *s, struct switch_thread *t, uint64_t time_n
 
 static void note_record(struct switches *s, uint32_t cpu, uint64_t time_ns)
 {
-	if (cpu < MAX_CPUS && time_ns > s->last_ns[cpu])
-		s->last_ns[cpu] = time_ns;
+	if (cpu < MAX_CPUS && time_ns > s->cpus[cpu].last_ns)
+		s->cpus[cpu].last_ns = time_ns;
 }
 
 /* Two of a kind in a row: the one between them is missing, and the time is anybody's. */
@@ -226,7 +236,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 					  [SWITCH_PREEMPTED] = PREEMPTED,
 					  [SWITCH_STOPPED] = STOPPED,
 					  [SWITCH_DEAD] = STOPPED};
-	uint64_t before_ns = o->cpu < MAX_CPUS ? s->last_ns[o->cpu] : 0;
+	uint64_t before_ns = o->cpu < MAX_CPUS ? s->cpus[o->cpu].last_ns : 0;
 	uint32_t row = switches_thread_of(s, o);
 	struct switch_thread *t;
 
@@ -263,9 +273,13 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	struct switch_thread *t;
 
 	note_record(s, cpu, time_ns);
-	if (row == SWITCHES_NONE || !s->threads.items[row].wanted)
+	if (row == SWITCHES_NONE)
 		return;
+	if (cpu < MAX_CPUS)
+		s->cpus[cpu].row = row;
 	t = &s->threads.items[row];
+	if (!t->wanted)
+		return;
 	if (t->doing == RUNNING)
 		doubt(s, t);
 	if (t->offered_ns == t->out_ns && !t->offered_end_ns)
@@ -280,7 +294,7 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 
 static void lose_thread(struct switches *s, struct switch_thread *t)
 {
-	account(s, t, t->cpu < MAX_CPUS ? s->last_ns[t->cpu] : 0, false);
+	account(s, t, t->cpu < MAX_CPUS ? s->cpus[t->cpu].last_ns : 0, false);
 	t->doing = LOST;
 	t->offered_ns = 0;
 	t->key = t->sampled_key = SWITCHES_NONE;
