@@ -164,21 +164,3 @@ bool tracepoint_next_field(const char **at, char *ret_name, size_t n_name)
 	}
 	return false;
 }
-
-bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload, size_t n,
-		    int64_t *ret)
-{
-	uint32_t word;
-
-	if (f->offset > n || f->size > n - f->offset)
-		return false;
-	if (f->size == sizeof(*ret)) {
-		memcpy(ret, payload + f->offset, sizeof(*ret));
-		return true;
-	}
-	if (f->size != sizeof(word))
-		return false;
-	memcpy(&word, payload + f->offset, sizeof(word));
-	*ret = f->is_signed ? (int64_t)(int32_t)word : (int64_t)word;
-	return true;
-}

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Larger than the format file of any tracepoint. */
 #define TRACEPOINT_MAX_FORMAT_BYTES 16384
@@ -37,5 +38,20 @@ bool tracepoint_find_field(const char *format, const char *name, struct tracepoi
 bool tracepoint_next_field(const char **at, char *ret_name, size_t n_name);
 
 /* Reads an integer of 4 or 8 bytes from a payload. false: the payload is too short. */
-bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload, size_t n,
-		    int64_t *ret);
+static inline bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload,
+				  size_t n, int64_t *ret)
+{
+	uint32_t word;
+
+	if (f->offset > n || f->size > n - f->offset)
+		return false;
+	if (f->size == sizeof(*ret)) {
+		memcpy(ret, payload + f->offset, sizeof(*ret));
+		return true;
+	}
+	if (f->size != sizeof(word))
+		return false;
+	memcpy(&word, payload + f->offset, sizeof(word));
+	*ret = f->is_signed ? (int64_t)(int32_t)word : (int64_t)word;
+	return true;
+}
