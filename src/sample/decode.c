@@ -295,12 +295,46 @@ struct switch_record {
 	uint8_t raw[]; /* and registers, if there is a user side: what they are of, and values */
 };
 
+/* Sets the fields that read_switch() does not, one by one: compilers clear a struct of this size by
+ * an instruction that takes longer than all the rest. */
+static void begin_switch(struct record *r)
+{
+	_Static_assert(sizeof(r->sample) == 20 * sizeof(uint64_t), "all fields are set");
+	r->type = RECORD_SAMPLE;
+	r->index = 0;
+	r->from_sideband = r->preempted = false;
+	r->sample.ip = r->sample.period = r->sample.cgroup_id = r->sample.page_bytes = 0;
+	r->sample.kernel = r->sample.user_chain = r->sample.read = NULL;
+	r->sample.n_kernel = r->sample.n_user_chain = r->sample.n_read = 0;
+	r->sample.read_words = 0;
+	r->sample.stack = NULL;
+	r->sample.n_stack = r->sample.max_stack = 0;
+}
+
+/* As valid_registers(), and whether there are as many of the n as there should be. */
+static bool valid_of_switch(const struct record_layout *l, const uint64_t *regs, size_t n,
+			    bool in_kernel, uint64_t *ret)
+{
+	uint64_t valid = in_kernel ? l->regs_mask & l->kernel_regs_valid : l->regs_mask;
+
+	for (uint64_t left = l->regs_mask; left; left &= left - 1, regs++) {
+		if (n-- == 0)
+			return false;
+		if (in_kernel && *regs == UINT64_MAX)
+			valid &= ~(left & -left);
+	}
+	*ret = valid;
+	return true;
+}
+
 static bool read_switch(const struct record_layout *l, const void *bytes, size_t n,
 			struct record *ret)
 {
 	const struct switch_record *s = bytes;
 	size_t at = offsetof(struct switch_record, raw);
 	const uint64_t *regs;
+	uint64_t valid = 0;
+	bool in_kernel, user;
 
 	if (n < at || s->n_raw > n - at)
 		return false;
@@ -308,22 +342,21 @@ static bool read_switch(const struct record_layout *l, const void *bytes, size_t
 	if (at % sizeof(*regs) || n - at < sizeof(*regs))
 		return false;
 	regs = (const uint64_t *)((const uint8_t *)bytes + at);
-	ret->type = RECORD_SAMPLE;
+	in_kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	user = regs[0] != PERF_SAMPLE_REGS_ABI_NONE;
+	if (user && !valid_of_switch(l, &regs[1], (n - at) / sizeof(*regs) - 1, in_kernel, &valid))
+		return false;
+	begin_switch(ret);
+	ret->time_ns = s->time_ns;
 	ret->pid = s->pid;
 	ret->tid = s->tid;
-	ret->time_ns = s->time_ns;
 	ret->cpu = s->cpu;
-	ret->sample.in_kernel =
-		(s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	ret->sample.user_abi = regs[0];
+	ret->sample.user_regs = user ? &regs[1] : NULL;
 	ret->sample.raw = s->raw;
 	ret->sample.n_raw = s->n_raw;
-	ret->sample.user_abi = regs[0];
-	if (regs[0] == PERF_SAMPLE_REGS_ABI_NONE)
-		return true;
-	if ((n - at) / sizeof(*regs) <= (size_t)__builtin_popcountll(l->regs_mask))
-		return false;
-	ret->sample.user_regs = &regs[1];
-	ret->sample.user_regs_valid = valid_registers(l, ret);
+	ret->sample.in_kernel = in_kernel;
+	ret->sample.user_regs_valid = valid;
 	return true;
 }
 
@@ -425,7 +458,16 @@ static bool read_event(const struct record_layout *l, struct cursor *c,
 	}
 }
 
-bool record_decode(const struct record_layout *l, const void *bytes, size_t n, struct record *ret)
+static bool is_switch(const struct record_layout *l, const void *bytes, size_t n)
+{
+	const struct switch_record *s = bytes;
+
+	return l->sample_type == SWITCH_FIELDS && n >= sizeof(*s) && !((uintptr_t)bytes & 7) &&
+	       s->header.type == PERF_RECORD_SAMPLE && s->header.size == n;
+}
+
+static bool decode_any(const struct record_layout *l, const void *bytes, size_t n,
+		       struct record *ret)
 {
 	struct cursor c = cursor_make(bytes, n), end;
 	size_t trailer;
@@ -439,10 +481,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	/* Of these there are many, and a record is large: no copies. */
 	if (h.type == PERF_RECORD_SAMPLE) {
 		*ret = (struct record){.type = RECORD_BAD};
-		if (l->sample_type == SWITCH_FIELDS)
-			c.failed = !read_switch(l, bytes, n, ret);
-		else
-			read_sample(l, &c, h.misc, ret);
+		read_sample(l, &c, h.misc, ret);
 		if (!cursor_ok(&c))
 			goto bad;
 		return true;
@@ -474,5 +513,14 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	return true;
 bad:
 	*ret = (struct record){.type = RECORD_BAD};
+	return true;
+}
+
+bool record_decode(const struct record_layout *l, const void *bytes, size_t n, struct record *ret)
+{
+	if (!is_switch(l, bytes, n))
+		return decode_any(l, bytes, n, ret);
+	if (!read_switch(l, bytes, n, ret))
+		*ret = (struct record){.type = RECORD_BAD};
 	return true;
 }

@@ -39,20 +39,6 @@ static uint64_t ring_word(const struct ring *r, uint64_t at)
 	return v;
 }
 
-const void *source_bytes(const struct source *s, void *wrapped)
-{
-	const struct ring *r = &s->ring;
-	uint64_t at = r->tail;
-	size_t n = s->next.size;
-	uint64_t from = at & (r->data_bytes - 1), first = r->data_bytes - from;
-
-	if (n <= first)
-		return r->data + from;
-	memcpy(wrapped, r->data + from, first);
-	memcpy((uint8_t *)wrapped + first, r->data, n - first);
-	return wrapped;
-}
-
 bool source_peek(const struct record_layout *layout, struct source *s, uint64_t tail)
 {
 	uint64_t left = s->head - tail, word;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Private to src/sample: one ring of the merge. */
+#include <string.h>
+
 #include "src/sample/decode.h"
 #include "src/sample/ledger.h"
 #include "src/sample/sample.h"
@@ -40,7 +42,17 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 /* The latest time between tail and head, from the headers alone. */
 uint64_t source_youngest(const struct record_layout *layout, const struct source *s);
 /* The bytes of next, which is at ring.tail; copied to wrapped (room for any record) if it wraps. */
-const void *source_bytes(const struct source *s, void *wrapped);
+static inline const void *source_bytes(const struct source *s, void *wrapped)
+{
+	const struct ring *r = &s->ring;
+	uint64_t from = r->tail & (r->data_bytes - 1), first = r->data_bytes - from;
+
+	if (s->next.size <= first)
+		return r->data + from;
+	memcpy(wrapped, r->data + from, first);
+	memcpy((uint8_t *)wrapped + first, r->data, s->next.size - first);
+	return wrapped;
+}
 /* Sets lost_read from read(2), for events opened with PERF_FORMAT_LOST. */
 void source_read_lost(struct source *s);
 /* Another event writes into the ring; its lost count will be added to those so far. */
