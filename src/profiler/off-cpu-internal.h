@@ -25,6 +25,7 @@ struct off_cpu {
 	const struct setup_event *events;
 	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
 	uint32_t all, blocks, wakeups;
+	bool by_tid; /* threads are told apart by numbers of our pid namespace, not of the host's */
 	struct lock_places *locks; /* NULL: nobody asks for locks */
 	struct wall_time *wall;	   /* NULL: nor for wall time */
 	uint64_t begin_ns;	   /* of the window */

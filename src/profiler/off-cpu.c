@@ -69,6 +69,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->all = all;
 	o->blocks = blocks;
 	o->wakeups = wakeups;
+	o->by_tid = a->setup->of_tasks || o->events[blocks].options.switch_fields.plain;
 	callbacks.longest_apart = wakeups != UINT32_MAX;
 	o->own_pid = (uint32_t)getpid();
 	o->broker_pid = (uint32_t)getppid();
@@ -112,34 +113,29 @@ static uint64_t object_of(uint64_t argument)
 	return argument >= MIN_FUTEX && argument % 4 == 0 && argument >> 56 == 0 ? argument : 0;
 }
 
-static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
-				const struct sample_switch *sw)
+static inline void fill_out(const struct off_cpu *o, const struct record *r,
+			    const struct sample_switch *sw, struct switch_out *ret)
 {
-	struct switch_out out = {
-		.time_ns = r->time_ns,
-		.sp = sw->sp,
-		.ip = sw->ip,
-		.id = o->a->setup->of_tasks || o->events[o->blocks].options.switch_fields.plain
-			      ? r->tid
-			      : sw->prev_id,
-		.pid = r->pid,
-		.tid = r->tid,
-		.cpu = r->cpu,
-		.how = switch_how(sw->prev_state),
-		.object = o->locks ? object_of(sw->argument) : 0,
-	};
-
-	memcpy(out.regs, sw->spot.regs, sizeof(out.regs));
-	return out;
+	ret->time_ns = r->time_ns;
+	ret->sp = sw->sp;
+	ret->ip = sw->ip;
+	ret->id = o->by_tid ? r->tid : sw->prev_id;
+	ret->pid = r->pid;
+	ret->tid = r->tid;
+	ret->cpu = r->cpu;
+	ret->how = switch_how(sw->prev_state);
+	ret->object = o->locks ? object_of(sw->argument) : 0;
+	memcpy(ret->regs, sw->spot.regs, sizeof(ret->regs));
 }
 
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
-	const struct switch_out out = out_of(o, r, sw);
 	struct attribution *a = o->a;
+	struct switch_out out;
 	uint32_t n;
 
 	a->counters[PROFILE_SAMPLES]++;
+	fill_out(o, r, sw, &out);
 	if (o->events[o->blocks].options.switch_fields.plain && sw->has_program)
 		o->spots[r->cpu % OFF_CPU_MAX_SPOTS] = out;
 	if (!sw->has_program || !switches_offer_stack(o->switches, &out))
@@ -183,12 +179,10 @@ static void note_birth(struct off_cpu *o, const struct record *r, bool running)
 	o->born[r->tid % OFF_CPU_MAX_BORN] = (struct born){r->tid, r->pid, r->time_ns, running};
 }
 
-static void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
+static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
 {
 	struct born *b = &o->born[id % OFF_CPU_MAX_BORN];
 
-	if (b->tid != id || id == 0)
-		return;
 	if (b->running == running && b->time_ns >= o->born_from_ns)
 		switches_begin(o->switches,
 			       &(struct switch_out){.time_ns = b->time_ns,
@@ -200,11 +194,18 @@ static void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool run
 	b->tid = 0;
 }
 
+static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
+{
+	if (o->born[id % OFF_CPU_MAX_BORN].tid == id && id != 0)
+		begin(o, id, cpu, running);
+}
+
 static void on_switch(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
-	const struct switch_out out = out_of(o, r, sw);
+	struct switch_out out;
 
 	o->a->counters[PROFILE_SAMPLES]++;
+	fill_out(o, r, sw, &out);
 	begin_if_born(o, out.id, r->cpu, true);
 	if (sw->has_program || out.how == SWITCH_DEAD)
 		switches_out(o->switches, &out);

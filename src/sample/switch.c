@@ -84,7 +84,7 @@ static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch
 	uint32_t k = 0;
 
 	if (mask == sample_place_regs) {
-		memcpy(spot, regs, sizeof(ret->spot.regs));
+		ret->spot = *(const struct sample_spot *)regs;
 	} else {
 		for (uint64_t left = sample_place_regs; left; left &= left - 1) {
 			uint32_t reg = (uint32_t)__builtin_ctzll(left);
@@ -113,10 +113,12 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 	ret->prev_id = (uint32_t)prev;
 	ret->next_id = (uint32_t)next;
 	ret->has_program = regs != NULL;
+	if (regs) {
+		read_place(o->regs_mask, regs, ret);
+		return true;
+	}
 	ret->sp = ret->ip = ret->argument = 0;
 	ret->spot = (struct sample_spot){{0}};
-	if (regs)
-		read_place(o->regs_mask, regs, ret);
 	return true;
 }
 
