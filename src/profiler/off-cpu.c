@@ -278,7 +278,8 @@ static void on_sample(struct off_cpu *o, const struct record *r)
 {
 	struct sample_switch sw;
 
-	take_gaps(o, r->time_ns);
+	if (o->ledger && ledger_has_gap(o->ledger, o->next_gap))
+		take_gaps(o, r->time_ns);
 	if (r->index == o->wakeups)
 		on_wakeup(o, r);
 	else if (!sample_read_switch(&o->events[r->index].options, r, &sw))

@@ -144,6 +144,12 @@ uint64_t ledger_n_gaps(const struct ledger *l)
 	return __atomic_load_n(&l->n_gaps, __ATOMIC_ACQUIRE);
 }
 
+bool ledger_has_gap(const struct ledger *l, uint64_t i)
+{
+	return ledger_n_gaps(l) > i ||
+	       __atomic_load_n(&l->gaps[i % MAX_GAPS].begin_ns, __ATOMIC_ACQUIRE) != 0;
+}
+
 int ledger_gap(const struct ledger *l, uint64_t i, struct ledger_gap *ret)
 {
 	const struct ledger_gap *g = &l->gaps[i % MAX_GAPS];

@@ -8,6 +8,7 @@
  * the new tail into the slot that is not current. So the slot with the ring's tail is always the
  * current one, wherever the reader was killed.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/cleanup.h"
@@ -66,6 +67,8 @@ void ledger_begin_gap(struct ledger *l, uint64_t time_ns);
 void ledger_end_gap(struct ledger *l, uint64_t time_ns);
 /* The number of gaps that are over. */
 uint64_t ledger_n_gaps(const struct ledger *l);
+/* Has the i-th gap begun? */
+bool ledger_has_gap(const struct ledger *l, uint64_t i);
 /* The i-th gap, from 0. 0; -EAGAIN: it has not begun; -ESTALE: it is no longer kept. */
 int ledger_gap(const struct ledger *l, uint64_t i, struct ledger_gap *ret);
 
