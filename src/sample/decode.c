@@ -282,15 +282,12 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 
 /* A switch has these fields and no others. There may be hundreds of thousands of them a second, so
  * they are read at once: to the same end as read_sample(), in a third of the time. */
-#define SWITCH_FIELDS                                                                              \
-	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW |                  \
-	 PERF_SAMPLE_REGS_USER)
+#define SWITCH_FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
 
 struct switch_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t time_ns;
-	uint32_t cpu, reserved;
 	uint32_t n_raw;
 	uint8_t raw[]; /* and registers, if there is a user side: what they are of, and values */
 };
@@ -301,7 +298,7 @@ static void begin_switch(struct record *r)
 {
 	_Static_assert(sizeof(r->sample) == 20 * sizeof(uint64_t), "all fields are set");
 	r->type = RECORD_SAMPLE;
-	r->index = 0;
+	r->index = r->cpu = 0;
 	r->from_sideband = r->preempted = false;
 	r->sample.ip = r->sample.period = r->sample.cgroup_id = r->sample.page_bytes = 0;
 	r->sample.kernel = r->sample.user_chain = r->sample.read = NULL;
@@ -350,7 +347,6 @@ static bool read_switch(const struct record_layout *l, const void *bytes, size_t
 	ret->time_ns = s->time_ns;
 	ret->pid = s->pid;
 	ret->tid = s->tid;
-	ret->cpu = s->cpu;
 	ret->sample.user_abi = regs[0];
 	ret->sample.user_regs = user ? &regs[1] : NULL;
 	ret->sample.raw = s->raw;

@@ -24,7 +24,8 @@
 #define MAX_STACK_BYTES	    65528 /* the kernel refuses more */
 #define SIDEBAND_WAKE_BYTES 512	  /* what a program with a library writes when it begins */
 
-/* The fields that the trailer of a side-band record shares with a sample. */
+/* The fields that the trailer of a side-band record shares with a sample, but for those of
+ * switches_attr(). */
 #define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 uint32_t sample_rate_now(const struct sample_options *options)
@@ -86,6 +87,8 @@ static void switches_attr(const struct sample_options *o, const struct sample_fe
 	ret->inherit = pid != -1 && !o->this_thread;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_period = 1;
+	/* Each field takes time at each switch. The ring is that of a CPU. */
+	ret->sample_type &= ~(uint64_t)PERF_SAMPLE_CPU;
 	ret->context_switch = pid != -1 || o->switch_fields.plain;
 	if (o->switch_fields.plain) {
 		ret->config = PERF_COUNT_SW_DUMMY;

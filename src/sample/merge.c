@@ -370,6 +370,8 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 		ret->lost = source_lost_news(s);
 	}
 	if (*ret_wanted) {
+		if (!(layout_of(m, s)->sample_type & PERF_SAMPLE_CPU))
+			ret->cpu = (uint32_t)s->cpu;
 		m->held_tally.samples = ret->type == RECORD_SAMPLE;
 		m->held_tally.lost = ret->type == RECORD_LOST ? ret->lost : 0;
 	}

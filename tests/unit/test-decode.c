@@ -625,7 +625,7 @@ static void random_switch(struct builder *b, uint64_t *state)
 
 	begin(b, PERF_RECORD_SAMPLE,
 	      random_next(state) % 2 ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER);
-	for (uint32_t i = 0; i < 3; i++)
+	for (uint32_t i = 0; i < 2; i++)
 		put64(b, random_next(state));
 	put32(b, n_raw);
 	for (uint32_t i = 0; i < n_raw; i++)
@@ -636,7 +636,7 @@ static void random_switch(struct builder *b, uint64_t *state)
 	if (random_next(state) % 4 == 0)
 		b->n = 8 + random_next(state) % (b->n / 8) * 8;
 	if (random_next(state) % 4 == 0)
-		((uint32_t *)b->words)[8] = (uint32_t)(n_raw + random_next(state) % 256);
+		((uint32_t *)b->words)[6] = (uint32_t)(n_raw + random_next(state) % 256);
 	end(b);
 }
 
@@ -648,8 +648,8 @@ static void test_switches_as_others(void)
 	uint64_t state = 1, n_good = 0;
 	struct builder b;
 
-	of.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_RAW |
-			 PERF_SAMPLE_REGS_USER;
+	of.sample_type =
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER;
 	other = of;
 	other.sample_type |= PERF_SAMPLE_REGS_INTR;
 	for (int i = 0; i < 20000; i++) {
