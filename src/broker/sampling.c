@@ -46,6 +46,16 @@ static uint32_t first_stack_bytes(const struct broker *b, const struct broker_ev
 	return max < STACK_SIZE_FIRST ? max : STACK_SIZE_FIRST;
 }
 
+/* By the argument of the system call in which a thread blocks. */
+static bool finds_locks(const struct broker *b)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_WAKEUPS)
+			return true;
+	}
+	return false;
+}
+
 static int probe_one(struct broker *b, uint32_t index, const struct events_targets *targets)
 {
 	const struct broker_options *o = &b->options;
@@ -67,7 +77,8 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.only_user = !switches && (o->only_user || e->only_user),
 		.only_kernel = !switches && (o->only_kernel || e->only_kernel),
 		.stack_bytes = first_stack_bytes(b, e),
-		.regs_mask = e->use == SAMPLE_USE_SWITCHES ? sample_place_regs : sample_user_regs,
+		.regs_mask = e->use == SAMPLE_USE_SWITCHES ? sample_switch_regs(finds_locks(b))
+							   : sample_user_regs,
 		.kernel_stacks = o->config->kernel_stacks,
 		.ring_bytes = e->ring_bytes ? e->ring_bytes : o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,

@@ -183,6 +183,8 @@ extern const uint64_t sample_user_regs;
 /* Of these, the registers that identify a place in a program, so that a stack walk can start with
  * them, and the first argument of a system call, where it is sampled. */
 extern const uint64_t sample_place_regs;
+/* Of these, the ones to sample at each switch. arguments: the first argument is wanted. */
+uint64_t sample_switch_regs(bool arguments);
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
 
