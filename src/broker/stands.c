@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that are blocked when the off-CPU time of processes begins: no switch shows them until
- * they continue, and the threads of a process that hangs never do.
+ * What threads do when the off-CPU time of processes begins: no switch shows that until they
+ * continue, or stop. The threads of a process that hangs, or only computes, never do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +47,9 @@ static bool read_place(const char *text, struct message *m)
 	return end > p;
 }
 
-/* It is interruptibly (S) or not (D) asleep, in that process, and at that place. */
-static bool is_blocked(pid_t tid, struct message *m)
+/* It is interruptibly (S) or not (D) asleep, in that process, and at that place; or it runs, or
+ * could (R). */
+static bool find_state(pid_t tid, struct message *m)
 {
 	char text[2048];
 	const char *state, *tgid;
@@ -57,12 +58,14 @@ static bool is_blocked(pid_t tid, struct message *m)
 		return false;
 	state = strstr(text, "\nState:\t");
 	tgid = strstr(text, "\nTgid:\t");
-	if (!state || !tgid || !strchr("SD", state[strlen("\nState:\t")]))
+	if (!state || !tgid || !strchr("SDR", state[strlen("\nState:\t")]))
 		return false;
+	m->stands.runs = state[strlen("\nState:\t")] == 'R';
 	m->stands.pid = (uint32_t)atoi(tgid + strlen("\nTgid:\t"));
 	m->stands.tid = (uint32_t)tid;
 	m->stands.time_ns = clock_monotonic_ns();
-	return read_of_task(tid, "syscall", text, sizeof(text)) == 0 && read_place(text, m);
+	return m->stands.runs ||
+	       (read_of_task(tid, "syscall", text, sizeof(text)) == 0 && read_place(text, m));
 }
 
 /* Children from before are not asked for. */
@@ -97,7 +100,7 @@ void broker_tell_standing(struct broker *b)
 	for (size_t i = 0; i < n; i++) {
 		struct message m = {.type = MESSAGE_STANDS};
 
-		if (is_blocked(tasks[i], &m) && is_target(b, &m))
+		if (find_state(tasks[i], &m) && is_target(b, &m))
 			(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 	}
 }

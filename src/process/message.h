@@ -53,7 +53,7 @@ enum message_type {
 	/* to the profiler: look for an interpreter in a process before its first sample; pid 0:
 	 * that was the last one. The profiler sends the last one back when it has looked at all. */
 	MESSAGE_LOOK,
-	MESSAGE_STANDS, /* to the profiler: a thread was found blocked when the events began */
+	MESSAGE_STANDS, /* to the profiler: what a thread did when the events began */
 	MESSAGE_PLACE,	/* to the symbolizer: the place of the profiler that has exited */
 	MESSAGE_LOST,	/* to the symbolizer: samples lost with their payloads */
 	MESSAGE_STOP,	/* finish the current work and exit */
@@ -325,6 +325,8 @@ struct message {
 			uint64_t time_ns; /* CLOCK_MONOTONIC */
 			uint64_t sp, ip;
 			uint32_t pid, tid;
+			uint32_t runs; /* 1: it is not blocked, and has no place */
+			uint32_t reserved;
 		} stands;
 		struct {
 			uint64_t address;

@@ -263,6 +263,7 @@ enum profile_counter {
 	PROFILE_UNKNOWN_US,  /* switches are missing */
 	PROFILE_NOT_SEEN_US, /* blocked, but the stack is unknown */
 	PROFILE_IDLE_US,     /* blocked, waiting for work: left out of the samples */
+	PROFILE_BEFORE_US,   /* until a thread ran for the first time: blocked, or not */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

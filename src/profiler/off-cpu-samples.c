@@ -96,6 +96,7 @@ void off_cpu_put_totals(struct off_cpu *o)
 	c[PROFILE_BLOCKED_US] += t->blocked_ns / NSEC_PER_USEC;
 	c[PROFILE_STOPPED_US] += t->stopped_ns / NSEC_PER_USEC;
 	c[PROFILE_UNKNOWN_US] += t->unknown_ns / NSEC_PER_USEC;
+	c[PROFILE_BEFORE_US] += t->before_ns / NSEC_PER_USEC;
 	c[PROFILE_NOT_SEEN_US] += t->not_seen_ns / NSEC_PER_USEC;
 	switches_clear_totals(o->switches);
 }

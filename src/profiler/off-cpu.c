@@ -290,10 +290,18 @@ static void on_sample(struct off_cpu *o, const struct record *r)
 		on_switch(o, r, &sw);
 }
 
+static void begin_to_follow(struct off_cpu *o, uint64_t time_ns)
+{
+	o->follows = true;
+	if (!o->begin_ns)
+		o->begin_ns = time_ns;
+	switches_follow(o->switches, time_ns);
+}
+
 void off_cpu_record(struct off_cpu *o, const struct record *r)
 {
-	if (!o->begin_ns)
-		o->begin_ns = r->time_ns;
+	if (!o->follows)
+		begin_to_follow(o, r->time_ns);
 	off_cpu_judge(o, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
@@ -345,7 +353,7 @@ void off_cpu_stands(struct off_cpu *o, const struct message *m)
 		.id = m->stands.tid,
 		.pid = m->stands.pid,
 		.tid = m->stands.tid,
-		.how = SWITCH_BLOCKED,
+		.how = m->stands.runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
 	};
 
 	if (!o->a->other_clock)
@@ -380,6 +388,7 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
 	if (pause || o->born_from_ns == UINT64_MAX)
 		o->born_from_ns = time_ns;
+	o->follows &= !pause;
 	off_cpu_put_totals(o);
 	if (o->wall)
 		wall_time_fill(o->wall, o->blocks);

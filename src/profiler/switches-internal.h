@@ -10,7 +10,8 @@
 
 #define SWITCHES_NONE UINT32_MAX /* no row */
 
-enum doing { NOTHING_KNOWN, RUNNING, BLOCKED, PREEMPTED, STOPPED, LOST };
+/* RUNNABLE: it runs, or waits for a CPU. */
+enum doing { NOTHING_KNOWN, RUNNING, RUNNABLE, BLOCKED, PREEMPTED, STOPPED, LOST };
 
 struct switch_thread {
 	uint32_t id, pid, tid, cpu;
@@ -62,7 +63,9 @@ static inline bool switches_is_anywhere(const struct key *k)
 
 struct switch_cpu {
 	uint64_t last_ns; /* of its last record */
-	uint32_t row;	  /* the thread that ran there last; the row may be another's by now */
+	/* The thread that came there last, and when. Its row may be another's by now. */
+	uint64_t in_ns;
+	uint32_t id, row;
 };
 
 struct switches {
@@ -75,6 +78,9 @@ struct switches {
 	uint32_t next_offer; /* the thread to look at first */
 	uint64_t stack_bytes, max_stack_bytes;
 	struct switch_cpu *cpus; /* by number */
+	/* Time counts from then on, of threads that had no switch yet; 0: it does not. */
+	uint64_t begin_ns;
+	uint64_t whole_ns; /* no switch is missing since; UINT64_MAX: one may be */
 	struct switch_totals totals;
 };
 

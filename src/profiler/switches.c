@@ -165,6 +165,7 @@ static void account(struct switches *s, struct switch_thread *t, uint64_t time_n
 	case NOTHING_KNOWN:
 		break;
 	case RUNNING:
+	case RUNNABLE:
 		s->totals.running_ns += ns;
 		t->running_ns += ns;
 		break;
@@ -201,6 +202,35 @@ static void doubt(struct switches *s, struct switch_thread *t)
 	t->doing = LOST;
 }
 
+void switches_follow(struct switches *s, uint64_t time_ns)
+{
+	s->begin_ns = s->whole_ns = time_ns;
+}
+
+/* A thread that stops there for the first time; o->time_ns: nobody knows since when it ran. */
+static uint64_t ran_since(const struct switches *s, const struct switch_out *o, uint64_t before_ns)
+{
+	const struct switch_cpu *c = o->cpu < MAX_CPUS ? &s->cpus[o->cpu] : NULL;
+
+	if (c && c->in_ns && c->in_ns >= s->whole_ns)
+		return c->id == o->id ? c->in_ns : o->time_ns;
+	return c && before_ns < s->whole_ns && s->whole_ns < o->time_ns ? s->whole_ns : o->time_ns;
+}
+
+/* Its first switch: what it did before that counts, too. */
+static void account_before(struct switches *s, struct switch_thread *t, const struct switch_out *o,
+			   uint64_t before_ns)
+{
+	uint64_t since = ran_since(s, o, before_ns);
+
+	if (!s->begin_ns || o->time_ns <= s->begin_ns)
+		return;
+	since = since > s->begin_ns ? since : s->begin_ns;
+	s->totals.before_ns += since - s->begin_ns;
+	t->doing = RUNNING;
+	t->since_ns = since;
+}
+
 void switches_begin(struct switches *s, const struct switch_out *o, bool running)
 {
 	uint32_t row = switches_find_thread(s, o->id);
@@ -223,11 +253,12 @@ void switches_stands(struct switches *s, const struct switch_out *o)
 
 	if (!t || t->doing != NOTHING_KNOWN)
 		return;
-	t->doing = BLOCKED;
+	t->doing = o->how == SWITCH_PREEMPTED ? RUNNABLE : BLOCKED;
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
 	t->assumed = true;
-	t->key = switches_key_of(s, row, o);
+	if (t->doing == BLOCKED)
+		t->key = switches_key_of(s, row, o);
 }
 
 void switches_out(struct switches *s, const struct switch_out *o)
@@ -254,6 +285,8 @@ void switches_out(struct switches *s, const struct switch_out *o)
 			account(s, t, before_ns, true);
 		doubt(s, t);
 	}
+	if (t->doing == NOTHING_KNOWN)
+		account_before(s, t, o, before_ns);
 	account(s, t, o->time_ns, true);
 	if (o->how == SWITCH_DEAD) {
 		switches_end(s, o->id, 0);
@@ -273,15 +306,18 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	struct switch_thread *t;
 
 	note_record(s, cpu, time_ns);
-	if (row == SWITCHES_NONE)
-		return;
-	if (cpu < MAX_CPUS)
+	if (cpu < MAX_CPUS) {
+		s->cpus[cpu].in_ns = time_ns;
+		s->cpus[cpu].id = id;
 		s->cpus[cpu].row = row;
-	t = &s->threads.items[row];
-	if (!t->wanted)
+	}
+	if (row == SWITCHES_NONE || !s->threads.items[row].wanted)
 		return;
+	t = &s->threads.items[row];
 	if (t->doing == RUNNING)
 		doubt(s, t);
+	if (t->doing == RUNNABLE)
+		t->doing = PREEMPTED;
 	if (t->offered_ns == t->out_ns && !t->offered_end_ns)
 		t->offered_end_ns = time_ns;
 	account(s, t, time_ns, true);
@@ -310,6 +346,7 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns)
 			lose_thread(s, t);
 	}
 	note_record(s, cpu, time_ns);
+	s->whole_ns = time_ns ? time_ns : UINT64_MAX;
 }
 
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns)
@@ -324,6 +361,7 @@ void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns)
 		t->since_ns = end_ns;
 		t->assumed = true;
 	}
+	s->whole_ns = end_ns;
 }
 
 void switches_end(struct switches *s, uint32_t id, uint64_t time_ns)
@@ -359,6 +397,10 @@ void switches_close(struct switches *s, uint64_t time_ns)
 		for (uint32_t k = t->first_key; k != SWITCHES_NONE; k = s->keys.items[k].next)
 			s->keys.items[k].time_ns = 0;
 	}
+	if (s->begin_ns)
+		s->begin_ns = time_ns;
+	if (s->whole_ns == UINT64_MAX)
+		s->whole_ns = time_ns;
 }
 
 void switches_pause(struct switches *s, uint64_t time_ns)
@@ -370,4 +412,5 @@ void switches_pause(struct switches *s, uint64_t time_ns)
 		t->doing = NOTHING_KNOWN;
 		t->key = t->sampled_key = SWITCHES_NONE;
 	}
+	s->begin_ns = 0;
 }

@@ -82,6 +82,7 @@ struct switches_callbacks {
 struct switch_totals {
 	uint64_t running_ns, waiting_ns, blocked_ns, stopped_ns;
 	uint64_t unknown_ns;  /* of gaps; records were lost, or contradict each other */
+	uint64_t before_ns;   /* of threads that did not run yet: since switches_follow() */
 	uint64_t not_seen_ns; /* of blocked_ns: told without a stack */
 	uint64_t n_switches, n_broken, n_refused;
 };
@@ -98,11 +99,19 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 		 const struct switches_callbacks *callbacks, void *ctx);
 struct switches *switches_free(struct switches *s);
 
+/*
+ * From then on all switches are recorded. Of a thread whose first one comes later it is known
+ * whether it has been running since then: no other thread came onto its CPU. If it came there
+ * itself, it is unknown what it did before that. The same counts from each switches_close() on,
+ * until switches_pause().
+ */
+void switches_follow(struct switches *s, uint64_t time_ns);
 /* A thread begins at o->time_ns and waits for a CPU; or (running) it begins another program. Does
  * nothing if the thread is known. */
 void switches_begin(struct switches *s, const struct switch_out *o, bool running);
-/* A thread was found blocked at o->time_ns; its next switch may contradict that. Does nothing if
- * the thread is known. */
+/* A thread was found blocked at o->time_ns; its next switch may contradict that. Or (o->how is
+ * SWITCH_PREEMPTED) it was found running or waiting for a CPU: its next switch says which; until
+ * then it runs. Does nothing if the thread is known. */
 void switches_stands(struct switches *s, const struct switch_out *o);
 /* A thread stops running. SWITCH_DEAD reports its time and forgets it. */
 void switches_out(struct switches *s, const struct switch_out *o);

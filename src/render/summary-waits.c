@@ -29,16 +29,17 @@ void summary_put_states(const struct summary_page *pg)
 		{PROFILE_IDLE_US, "    [idle]",
 		 "of these, left out: they waited for work (--idle shows them)"},
 		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
+		{PROFILE_BEFORE_US, "  not yet run", "until their first switch: not recorded why"},
 		{PROFILE_UNKNOWN_US, "  not known", "switches were lost, so no state is known"},
 	};
 	const uint64_t *c = pg->counters;
 	uint64_t all = c[PROFILE_RUNNING_US] + c[PROFILE_WAITING_US] + c[PROFILE_BLOCKED_US] +
-		       c[PROFILE_STOPPED_US] + c[PROFILE_UNKNOWN_US];
+		       c[PROFILE_STOPPED_US] + c[PROFILE_BEFORE_US] + c[PROFILE_UNKNOWN_US];
 	char text[64], count[32], why[96];
 
 	if (!all)
 		return;
-	(void)snprintf(why, sizeof(why), "of all threads, by %s context switches",
+	(void)snprintf(why, sizeof(why), "of those that switched, %s times; the sum of:",
 		       summary_format_count(count, c[PROFILE_SWITCHES]));
 	summary_put_fact(
 		pg, "Time of threads",

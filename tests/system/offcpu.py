@@ -6,6 +6,7 @@ CPU when it was preempted is no block, and rounds in which that happened are tol
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,7 +110,7 @@ def number_of(text, unit):
 
 def check_accounting(summary):
     """The parts are the whole."""
-    rows = re.findall(r"^(Time of threads|  on a CPU|  waiting for a CPU|  blocked|  stopped|  not known) +([\d.]+) (s|ms|us|ns)\b",
+    rows = re.findall(r"^(Time of threads|  on a CPU|  waiting for a CPU|  blocked|  stopped|  not yet run|  not known) +([\d.]+) (s|ms|us|ns)\b",
                       summary, re.M)
     parts = {name.strip(): number_of(n, unit) for name, n, unit in rows}
     whole = parts.pop("Time of threads", 0)
@@ -384,6 +385,22 @@ locks[0].acquire()
 HANGS_SUFFIXES = ("pb.gz", "folded", "speedscope.json", "html")
 
 
+def of_a_process_that_computes():
+    """It ran before the capture, and need not switch at all: all of its time is that of one thread."""
+    program = os.path.join(rig.workdir(), f"c{os.getpid()}")
+    shutil.copy("/bin/sh", program)
+    p = rig.start([program, "-c", "while :; do :; done"])
+    rig.wait_for("it runs", lambda: rig.comm_of(p.pid) == os.path.basename(program))
+    for who in ("-p", str(p.pid)), ("-a", "--comm", os.path.basename(program)):
+        out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *who, "-d", "2", "-o", "computes.pb.gz"], cwd=rig.workdir(),
+                             capture_output=True, text=True, timeout=120, check=True).stdout
+        seconds, parts = float(re.search(r" for ([\d.]+) s on ", out)[1]), check_accounting(out)
+        ran = parts.get("on a CPU", 0) + parts.get("waiting for a CPU", 0)
+        # The head of the summary has a tenth of a second, and counts from the moment before the events begin.
+        rig.check(1.98 <= sum(parts.values()) <= seconds + 0.1 and ran >= 1.9, f"{who[0]}: {seconds} s of one thread: {parts}")
+    rig.end(p)
+
+
 def of_a_process_that_hangs():
     """No thread of it switches: all its time is of the block it was found in."""
     p = rig.start([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True)
@@ -447,6 +464,7 @@ def main():
     refusals()
     of_a_command(program)
     wire_form()
+    of_a_process_that_computes()
     of_a_process_that_hangs()
     of_one_that_only_sleeps()
     beside_memory(program)

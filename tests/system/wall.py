@@ -64,7 +64,7 @@ def of_a_thread():
     sleep = states["[wait: sleep]"]
     rig.check(slept - waited - 5000 <= sleep <= slept + 5000, f"asleep: {sleep} us of {slept:.0f}, waiting for a CPU {waited}")
     whole = number_of(re.search(r"^Time of threads +([\d.]+ \w+)", p.stdout, re.M).group(1))
-    unknown = sum(number_of(x) for x in re.findall(r"^  (?:not known|stopped) +([\d.]+ \w+)", p.stdout, re.M))
+    unknown = sum(number_of(x) for x in re.findall(r"^  (?:not known|not yet run|stopped) +([\d.]+ \w+)", p.stdout, re.M))
     rig.check(abs(sum(states.values()) + unknown - whole) <= 0.01 * whole, f"all of {whole:.0f} us: {states}")
     rows = re.findall(r"^ *([\d.]+ \w+) +([\d.]+ \w+) +([\d.]+ \w+) +([\d.]+ \w+)  (\[[\w: ]+\]|) +.* \(\d+\)$", p.stdout, re.M)
     rig.check(rows and all(abs(number_of(r[0]) - sum(map(number_of, r[1:4]))) <= 0.01 * number_of(r[0]) + 1 for r in rows),

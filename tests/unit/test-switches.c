@@ -540,6 +540,85 @@ static void test_stands(void)
 	switches_free(s);
 }
 
+/* Threads that were found running, or waiting for a CPU: the next switch says which. */
+static void test_found_runnable(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	const struct switch_totals *t = switches_totals(s);
+
+	for (uint32_t id = 100; id < 103; id++)
+		switches_stands(s, &(struct switch_out){.id = id,
+							.pid = 7,
+							.tid = id,
+							.time_ns = 1000,
+							.how = SWITCH_PREEMPTED});
+	switches_in(s, 100, 0, 1300); /* waited 300 */
+	switches_out(s, &(struct switch_out){.id = 101, .pid = 7, .tid = 101, .time_ns = 1070});
+	switches_close(s, 1500); /* the third has no switch: it ran */
+	CHECK_INT(t->waiting_ns, ==, 300);
+	CHECK_INT(t->running_ns, ==, 200 + 70 + 500);
+	CHECK_INT(t->blocked_ns, ==, 430);
+	CHECK_INT(t->unknown_ns, ==, 0);
+	CHECK_INT(t->n_broken, ==, 0);
+	switches_free(s);
+}
+
+/* The first switch of a thread, on that CPU. */
+static void first_out(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns)
+{
+	switches_out(s, &(struct switch_out){.id = id,
+					     .pid = 7,
+					     .tid = id,
+					     .cpu = cpu,
+					     .time_ns = time_ns,
+					     .how = SWITCH_PREEMPTED});
+}
+
+/* Time before the first switch of threads: each has all time since the beginning, in the end. */
+static void test_followed(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	const struct switch_totals *t = switches_totals(s);
+
+	switches_follow(s, 1000);
+	first_out(s, 100, 0, 1500); /* nobody came there before: it ran 500 */
+	switches_in(s, 101, 0, 1500);
+	first_out(s, 101, 0, 1700); /* ran 200, 500 before that */
+	switches_in(s, 4711, 1, 1550);
+	first_out(s, 102, 1, 1600); /* its switch is missing: 600 before */
+	switches_close(s, 2000);    /* waited 500, 300, 400 */
+	CHECK_INT(t->running_ns, ==, 500 + 200);
+	CHECK_INT(t->before_ns, ==, 500 + 600);
+	CHECK_INT(t->waiting_ns, ==, 500 + 300 + 400);
+	CHECK_INT(sum(t) + t->before_ns, ==, 3 * 1000);
+	/* In the next window only its time counts, and after a loss what is known again. */
+	switches_in(s, 103, 0, 2100);
+	first_out(s, 103, 0, 2300); /* ran 200, 100 before */
+	switches_in(s, 104, 0, 2300);
+	switches_lost(s, SWITCHES_ANY_CPU, 2400);
+	first_out(s, 104, 0, 2500); /* ran since the loss: 400 before */
+	first_out(s, 105, 2, 2500); /* so did this one */
+	CHECK_INT(t->running_ns, ==, 700 + 200 + 100 + 100);
+	CHECK_INT(t->before_ns, ==, 1100 + 100 + 400 + 400);
+	switches_close(s, 3000);
+	CHECK_INT(sum(t) + t->before_ns, ==, 3 * 1000 + 6 * 1000);
+	/* In a gap nobody knows, and in a pause nothing counts. */
+	switches_in(s, 106, 2, 3100);
+	switches_gap(s, 3200, 3300);
+	first_out(s, 106, 2, 3400);
+	CHECK_INT(t->before_ns, ==, 2000 + 300);
+	switches_pause(s, 4000);
+	CHECK_INT(sum(t) + t->before_ns, ==, 9 * 1000 + 7 * 1000);
+	first_out(s, 107, 0, 5000);
+	switches_follow(s, 6000);
+	first_out(s, 100, 0, 6100); /* it ran since */
+	switches_close(s, 7000);
+	CHECK_INT(sum(t) + t->before_ns, ==, 16 * 1000 + 2000 + 1000);
+	switches_free(s);
+}
+
 /* From its start to its end, and another program in between: nothing is left out. */
 static void test_whole_life(void)
 {
@@ -1067,6 +1146,8 @@ int main(void)
 	RUN(test_broken_pairs);
 	RUN(test_ends);
 	RUN(test_stands);
+	RUN(test_found_runnable);
+	RUN(test_followed);
 	RUN(test_whole_life);
 	RUN(test_wanted);
 	RUN(test_well_known);
