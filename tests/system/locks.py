@@ -100,11 +100,13 @@ def of_python():
     script = os.path.join(rig.WORKLOADS, "pylocks.py")
     p = subprocess.run([rig.perfwalk(), "record", "--locks", "-o", "p.html", "--", sys.executable, script, "100"], cwd=rig.workdir(),
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-    truth = re.search(r"^python (\d+) (\d+)$", p.stdout, re.M)
+    truth = re.search(r"^python (\d+) (\d+) (\d+)$", p.stdout, re.M)
     rig.check(p.returncode == 0 and truth, f"Python's workload ends with 0, not {p.returncode}: {p.stderr[-300:]}")
-    waits, ns = map(int, truth.groups())
-    near = [(name, row) for name, row in table_of("p.html").items() if abs(row[0] - waits) <= 0.03 * waits and abs(row[1] - ns) <= 0.03 * ns]
-    rig.check(near, f"a lock has Python's {waits} waits and {ns / 1e6:.1f} ms, within 3%: {near}")
+    waits, sure, unsure = map(int, truth.groups())
+    table = table_of("p.html")
+    near = [(name, row) for name, row in table.items() if abs(row[0] - waits) <= 0.03 * waits and 0.97 * sure <= row[1] <= 1.03 * (sure + unsure)
+            and row[2] >= 8e6]
+    rig.check(near, f"a lock has Python's {waits} waits and {sure / 1e6:.1f} to {(sure + unsure) / 1e6:.1f} ms, within 3%: {near or table}")
 
 
 CONFIG = """[profiler]
