@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the stacks of threads that have been blocked for long and whose stack is unknown. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include <linux/perf_event.h>
@@ -74,12 +75,15 @@ static struct record record_of(const struct off_cpu *o, const struct switch_out 
 			       .cpu = block->cpu};
 }
 
-/* Fetches the thread's stack into o->late_bytes. false: it does not stand there any longer. */
+/* Fetches the thread's stack into o->late_bytes. false: not now, or it does not stand there any
+ * longer. */
 static bool fetch(struct off_cpu *o, const struct switch_out *block, struct blocked_thread *ret)
 {
 	_cleanup_close_ int fd = outside_open_blocked(&o->a->outside, block->pid, block->tid,
 						      block->sp, block->ip, BLOCKED_MAX_BYTES);
 
+	if (fd == -EAGAIN)
+		switches_offer_again(o->switches, block);
 	if (fd < 0 || pread(fd, ret, sizeof(*ret), 0) != sizeof(*ret) ||
 	    ret->n_bytes > BLOCKED_MAX_BYTES ||
 	    pread(fd, o->late_bytes, ret->n_bytes, sizeof(*ret)) != (ssize_t)ret->n_bytes)
@@ -126,6 +130,8 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	if (a->n_walked == 0)
 		return;
 	marker = add_runtime_frames(a, &r, n, t.own_tid);
+	if (marker == PROFILE_MARKER_RUNTIME_LATE)
+		switches_offer_again(o->switches, block);
 	off_cpu_keep_stack(o, &r, marker, reason);
 	o->scratch->alone = frozen;
 	(void)block_proofs_add_late(o->proofs, block, clock_monotonic_ns(), o->scratch);
@@ -135,14 +141,17 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 {
 	uint64_t begin = clock_monotonic_ns();
-	struct switch_out block;
+	struct switch_out blocks[MAX_LATE];
+	uint32_t n;
 
 	if (o->a->other_clock || o->a->frame_pointers)
 		return;
 	off_cpu_judge(o, time_ns);
-	for (int i = 0; i < MAX_LATE && clock_monotonic_ns() - begin < LATE_NS; i++) {
-		if (switches_unseen(o->switches, time_ns, LONG_ENOUGH, &block, 1) == 0)
-			return;
-		read_block(o, &block, time_ns);
+	n = switches_unseen(o->switches, time_ns, LONG_ENOUGH, blocks, MAX_LATE);
+	for (uint32_t i = 0; i < n; i++) {
+		if (clock_monotonic_ns() - begin < LATE_NS)
+			read_block(o, &blocks[i], time_ns);
+		else
+			switches_offer_again(o->switches, &blocks[i]);
 	}
 }

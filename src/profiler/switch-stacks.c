@@ -13,6 +13,7 @@
 
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_OFFERS 3  /* of a place */
+#define MAX_AGAIN  16 /* the same, of which nothing came */
 
 /* A block that lasts so long, and so many times longer than all before, may have another cause than
  * its place: a freezer can hold the thread. */
@@ -90,6 +91,8 @@ static bool is_seen_enough(const struct switch_thread *t, const struct key *k)
 /* Or there is no use in trying once more. */
 static bool is_known(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
 {
+	if (t->again)
+		return false;
 	if (switches_is_anywhere(k))
 		return t->offered_ns == t->out_ns;
 	if (k->n_stacks == 0)
@@ -131,6 +134,7 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
 		t->offered_ns = t->out_ns;
 		t->offered_end_ns = 0;
+		t->again = false;
 		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
 						   .sp = k->sp,
 						   .ip = k->ip,
@@ -143,6 +147,22 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		memcpy(ret[n_found++].regs, t->regs, sizeof(t->regs));
 	}
 	return n_found;
+}
+
+void switches_offer_again(struct switches *s, const struct switch_out *block)
+{
+	uint32_t row = switches_find_thread(s, block->id);
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+	struct key *k;
+
+	if (!t || t->doing != BLOCKED || t->key == SWITCHES_NONE || t->offered_ns != block->time_ns)
+		return;
+	k = &s->keys.items[t->key];
+	if (k->n_again == MAX_AGAIN)
+		return;
+	k->n_again++;
+	k->n_offers -= k->n_offers > 0;
+	t->again = true;
 }
 
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,

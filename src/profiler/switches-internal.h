@@ -32,6 +32,7 @@ struct switch_thread {
 	uint64_t running_ns, waiting_ns; /* to be told */
 	bool used, wanted;
 	bool assumed; /* that it does so: there was a gap since */
+	bool again;   /* offer this block once more */
 };
 
 struct known_stack {
@@ -46,7 +47,7 @@ struct known_stack {
 struct key {
 	uint64_t sp, ip, object;
 	uint32_t thread, next; /* of the thread's list, and of those that are free */
-	uint32_t cpu, n_stacks, n_sampled, n_offers;
+	uint32_t cpu, n_stacks, n_sampled, n_offers, n_again;
 	struct known_stack *stacks;
 	/* To be told: of blocks without a stack of their own. */
 	uint64_t short_ns, long_ns, n, longest_ns;

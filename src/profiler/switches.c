@@ -295,7 +295,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->doing = next[o->how];
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
-	t->assumed = false;
+	t->assumed = t->again = false;
 	memcpy(t->regs, o->regs, sizeof(t->regs));
 	t->key = o->how == SWITCH_BLOCKED ? switches_key_of(s, row, o) : SWITCHES_NONE;
 }

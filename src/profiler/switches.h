@@ -143,6 +143,9 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
+/* An offered block could not be read now, or not all of it: it is offered once more, if its place
+ * has not been too often. */
+void switches_offer_again(struct switches *s, const struct switch_out *block);
 /* Is the stack of an offered block of use? alone: it is of this block alone, which must last; else
  * its place has none yet, or stacks vary there. */
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone);

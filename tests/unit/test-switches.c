@@ -895,6 +895,34 @@ static void test_varies(void)
 	switches_free(s);
 }
 
+/* Who could not read a block gets it again, and no other; not for ever. */
+static void test_again(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out o = {.sp = 1, .ip = 1, .id = 100, .pid = 7, .tid = 100}, block, other;
+	uint32_t n_again = 0;
+
+	o.time_ns = 1000;
+	switches_out(s, &o);
+	CHECK_INT(switches_unseen(s, 5000, 1000, &block, 1), ==, 1);
+	switches_offer_again(s, &block);
+	switches_in(s, 100, 0, 6000);
+	/* That block is over. */
+	switches_offer_again(s, &block);
+	o.time_ns = 10000;
+	switches_out(s, &o);
+	other = block;
+	while (switches_unseen(s, 20000, 1000, &block, 1) == 1) {
+		CHECK_INT(block.time_ns, ==, 10000);
+		switches_offer_again(s, &other);
+		switches_offer_again(s, &block);
+		n_again++;
+	}
+	CHECK_INT(n_again, ==, 15 + 3);
+	switches_free(s);
+}
+
 /* Where nobody knows where threads block, each block is offered, however short it is; and no stack
  * of long blocks is given to short ones. */
 static void test_anywhere(void)
@@ -1161,6 +1189,7 @@ int main(void)
 	RUN(test_late);
 	RUN(test_unusual);
 	RUN(test_varies);
+	RUN(test_again);
 	RUN(test_anywhere);
 	RUN(test_objects);
 	RUN(test_waits);
