@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pipes stand for the rings: one that is not emptied is a host where programs begin all the time. */
+/* Pipes stand for the rings: where one is not emptied, programs begin all the time. */
 #include <fcntl.h>
 #include <unistd.h>
 
