@@ -19,7 +19,8 @@ struct memory_source;
 struct runtimes;
 struct process_runtime; /* of one process; runtimes_free_process() */
 
-/* source: copied. n_cpus: that are sampled; the share of the time grows with their number. 0 or -ENOMEM. */
+/* source: copied. n_cpus: that are sampled; the share of the time grows with their number. 0 or
+ * -ENOMEM. */
 int runtimes_new(struct runtimes **ret, const struct memory_source *source, uint32_t n_cpus);
 struct runtimes *runtimes_free(struct runtimes *r);
 
