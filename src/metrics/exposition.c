@@ -86,6 +86,11 @@ static void print_samples(const struct statistics *s, FILE *out)
 		    c[PROFILE_RECORDS_BAD]);
 	put_counter(out, "sideband_lost_total", "Mapping, fork, name or exit records lost.",
 		    c[PROFILE_SIDEBAND_LOST]);
+	put_counter(out, "switches_lost_total", "Context switches lost: a ring was full.",
+		    c[PROFILE_SWITCHES_LOST]);
+	put_counter(out, "switches_refused_total",
+		    "Context switches and stacks of waits without room in the profiler's tables.",
+		    c[PROFILE_SWITCHES_REFUSED]);
 	begin(out, "paused_seconds_total", "counter",
 	      "Time for which perfwalk ctl pause stopped sampling.");
 	(void)fprintf(out, "perfwalk_paused_seconds_total %.3f\n",

@@ -259,11 +259,12 @@ enum profile_counter {
 	PROFILE_RUNNING_US,
 	PROFILE_WAITING_US, /* for a CPU */
 	PROFILE_BLOCKED_US,
-	PROFILE_STOPPED_US,  /* by a signal or a debugger */
-	PROFILE_UNKNOWN_US,  /* switches are missing */
-	PROFILE_NOT_SEEN_US, /* blocked, but the stack is unknown */
-	PROFILE_IDLE_US,     /* blocked, waiting for work: left out of the samples */
-	PROFILE_BEFORE_US,   /* until a thread ran for the first time: blocked, or not */
+	PROFILE_STOPPED_US,	  /* by a signal or a debugger */
+	PROFILE_UNKNOWN_US,	  /* switches are missing */
+	PROFILE_NOT_SEEN_US,	  /* blocked, but the stack is unknown */
+	PROFILE_IDLE_US,	  /* blocked, waiting for work: left out of the samples */
+	PROFILE_SWITCHES_REFUSED, /* no room for a thread, a place or a stack of theirs */
+	PROFILE_BEFORE_US,	  /* until a thread ran for the first time: blocked, or not */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

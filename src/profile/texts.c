@@ -93,6 +93,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_UNKNOWN_US] = "threads_unknown_us",
 	[PROFILE_NOT_SEEN_US] = "threads_not_seen_us",
 	[PROFILE_IDLE_US] = "threads_idle_us",
+	[PROFILE_SWITCHES_REFUSED] = "switches_refused",
 	[PROFILE_BEFORE_US] = "threads_before_us",
 };
 

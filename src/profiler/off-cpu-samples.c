@@ -91,6 +91,7 @@ void off_cpu_put_totals(struct off_cpu *o)
 
 	c[PROFILE_SWITCHES] += t->n_switches;
 	c[PROFILE_SWITCHES_BROKEN] += t->n_broken;
+	c[PROFILE_SWITCHES_REFUSED] += t->n_refused;
 	c[PROFILE_RUNNING_US] += t->running_ns / NSEC_PER_USEC;
 	c[PROFILE_WAITING_US] += t->waiting_ns / NSEC_PER_USEC;
 	c[PROFILE_BLOCKED_US] += t->blocked_ns / NSEC_PER_USEC;

@@ -206,6 +206,8 @@ static void put_losses(const struct summary_page *pg)
 		{PROFILE_SAMPLES_FILTERED, "  left out", "of other processes"},
 		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel throttled sampling"},
 		{PROFILE_SWITCHES_LOST, "  switches lost", "the kernel's buffers were full"},
+		{PROFILE_SWITCHES_REFUSED, "  switches not kept",
+		 "no room for more threads, places or stacks"},
 		{PROFILE_RECORDS_BAD, "  bad records", "damaged records of the kernel, ignored"},
 		{PROFILE_SIDEBAND_LOST, "  lost records",
 		 "of starts and mappings: names may be missing"},

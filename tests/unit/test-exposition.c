@@ -220,6 +220,8 @@ static const struct {
 	{"throttles_total", COUNTER(PROFILE_SAMPLES_THROTTLED)},
 	{"records_bad_total", COUNTER(PROFILE_RECORDS_BAD)},
 	{"sideband_lost_total", COUNTER(PROFILE_SIDEBAND_LOST)},
+	{"switches_lost_total", COUNTER(PROFILE_SWITCHES_LOST)},
+	{"switches_refused_total", COUNTER(PROFILE_SWITCHES_REFUSED)},
 	{"user_stacks_total", COUNTER(PROFILE_USER_STACKS)},
 	{"stacks_truncated_total", COUNTER(PROFILE_STACKS_TRUNCATED)},
 	{"unwind_errors_total{cause=\"left\"}", COUNTER(PROFILE_STACKS_LEFT)},
