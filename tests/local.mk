@@ -42,6 +42,7 @@ EXTRA_DIST += \
 	tests/system/backends.py \
 	tests/system/build-backends.sh \
 	tests/system/build-collector.sh \
+	tests/system/build-kubernetes.sh tests/system/cluster.py \
 	tests/system/build-viewers.sh \
 	tests/system/check.py \
 	tests/system/checker.py \
@@ -210,7 +211,7 @@ check-reproducible:
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-spans bench-offcpu check-backends check-oracle check-trap check-unit
+.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-spans bench-offcpu check-backends check-kubernetes check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
@@ -242,6 +243,10 @@ UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protoco
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/backends.py
+
+# The chart in a Kubernetes of one node, which is built first, as root.
+check-kubernetes: perfwalk
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cluster.py
 
 # Generated files against the model of tests/oracle, as long as one likes; a seed repeats a run.
 check-oracle: perfwalk
