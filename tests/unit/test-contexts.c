@@ -401,6 +401,7 @@ static void test_node_moved(void)
 	holders[1][0] = KIND + 8;
 	hold(holders[1]);
 	CHECK_INT(read_context(), ==, 0);
+	end();
 	/* The other thread of that number may have such a kind. */
 	begin_node();
 	CHECK_INT(read_context(), >, 0);
