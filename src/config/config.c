@@ -232,7 +232,7 @@ static void on_error(void *ctx, unsigned int line, const char *message)
 	fail(ctx, line, "%s", message);
 }
 
-static void load_file(struct loader *l, const char *path)
+static void load_file(struct loader *l, const char *path, bool own)
 {
 	static const struct config_reader_ops ops = {on_section, on_pair, on_error};
 	_cleanup_free_ char *text = NULL;
@@ -244,7 +244,7 @@ static void load_file(struct loader *l, const char *path)
 	l->current = NULL;
 	l->skip = false;
 	strtab_clear(&l->seen);
-	r = config_file_read(path, CONFIG_FILE_MAX_BYTES, &text, &n, error);
+	r = config_file_read(path, CONFIG_FILE_MAX_BYTES, own, &text, &n, error);
 	if (r < 0) {
 		fail(l, 0, "%s", error);
 		l->fatal = r;
@@ -270,13 +270,15 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A kubelet gives the directory of a ConfigMap to all, and mounts it read-only. */
-static bool others_can_write(const char *dir, const struct stat *st)
+/*
+ * A kubelet gives the directory of a ConfigMap to all, and mounts it read-only. Only root can mount
+ * it there; but by another mount others may put files into it, so files there must be root's.
+ */
+static bool is_read_only(const char *dir)
 {
 	struct statvfs fs;
 
-	return st->st_mode & (S_IWGRP | S_IWOTH) &&
-	       (statvfs(dir, &fs) < 0 || !(fs.f_flag & ST_RDONLY));
+	return statvfs(dir, &fs) == 0 && fs.f_flag & ST_RDONLY;
 }
 
 static void load_dropins(struct loader *l, const char *path)
@@ -284,6 +286,7 @@ static void load_dropins(struct loader *l, const char *path)
 	_cleanup_free_ char *dir = NULL;
 	struct dirent **names = NULL;
 	struct stat st;
+	bool open_to_all;
 	int n;
 
 	if (asprintf(&dir, "%s.d", path) < 0) {
@@ -297,7 +300,8 @@ static void load_dropins(struct loader *l, const char *path)
 			fail(l, 0, "%s", strerror(errno));
 		return;
 	}
-	if (geteuid() == 0 && others_can_write(dir, &st)) {
+	open_to_all = st.st_mode & (S_IWGRP | S_IWOTH);
+	if (geteuid() == 0 && open_to_all && !is_read_only(dir)) {
 		fail(l, 0,
 		     "users other than its owner can write this directory (mode %04o): chmod go-w "
 		     "it",
@@ -319,7 +323,7 @@ static void load_dropins(struct loader *l, const char *path)
 		if (!file)
 			l->fatal = -ENOMEM;
 		else if (i < DROPINS_MAX)
-			load_file(l, file);
+			load_file(l, file, open_to_all);
 		free(names[i]);
 	}
 	free(names);
@@ -398,7 +402,7 @@ static int load_all(struct loader *l, const char *path, bool env)
 	if (r < 0)
 		return r;
 	if (path && (access(path, F_OK) == 0 || !has_dropins(path)))
-		load_file(l, path);
+		load_file(l, path, false);
 	if (path && l->fatal == 0)
 		load_dropins(l, path);
 	if (env && l->fatal == 0) {

@@ -9,7 +9,7 @@
 #include "src/config/table.h"
 
 /* What root obeys must be what root, or whoever root trusts with it, has written. */
-static int check_file(int fd, size_t max, struct stat *st, char *error)
+static int check_file(int fd, size_t max, bool own, struct stat *st, char *error)
 {
 	if (fstat(fd, st) < 0) {
 		(void)snprintf(error, CONFIG_ERROR_MAX, "%s", strerror(errno));
@@ -26,6 +26,13 @@ static int check_file(int fd, size_t max, struct stat *st, char *error)
 			       (unsigned int)(st->st_mode & 07777));
 		return -EPERM;
 	}
+	if (geteuid() == 0 && own && st->st_uid != 0) {
+		(void)snprintf(error, CONFIG_ERROR_MAX,
+			       "user %u owns this file, and other users can write its directory "
+			       "where it is not mounted read-only: chown root it",
+			       (unsigned int)st->st_uid);
+		return -EPERM;
+	}
 	if ((uint64_t)st->st_size > max) {
 		(void)snprintf(error, CONFIG_ERROR_MAX, "larger than %zu KiB", max >> 10);
 		return -EFBIG;
@@ -33,7 +40,7 @@ static int check_file(int fd, size_t max, struct stat *st, char *error)
 	return 0;
 }
 
-int config_file_read(const char *path, size_t max, char **ret, size_t *ret_n, char *error)
+int config_file_read(const char *path, size_t max, bool own, char **ret, size_t *ret_n, char *error)
 {
 	/* O_NONBLOCK: a FIFO in the file's place is refused instead of waited for. */
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -47,7 +54,7 @@ int config_file_read(const char *path, size_t max, char **ret, size_t *ret_n, ch
 		(void)snprintf(error, CONFIG_ERROR_MAX, "cannot be opened: %s", strerror(-r));
 		return r;
 	}
-	r = check_file(fd, max, &st, error);
+	r = check_file(fd, max, own, &st, error);
 	if (r < 0)
 		return r;
 	text = malloc((size_t)st.st_size + 1);

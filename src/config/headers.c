@@ -193,7 +193,7 @@ int config_export_read_headers(struct config_export *x, FILE *errors)
 
 	if (!x->headers_file)
 		return 0;
-	r = config_file_read(x->headers_file, HEADERS_FILE_MAX_BYTES, &text, &n, error);
+	r = config_file_read(x->headers_file, HEADERS_FILE_MAX_BYTES, false, &text, &n, error);
 	if (r < 0) {
 		fprintf(errors, "%s: %s\n", x->headers_file, error);
 		return r;

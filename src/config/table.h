@@ -123,5 +123,6 @@ int config_environment_apply(struct config *c, FILE *errors);
 int config_environment_apply_debuginfod(struct config *c, FILE *errors);
 
 /* Reads a regular file of at most max bytes; the caller frees *ret. As root it refuses a file that
- * others can write. 0, or -errno with the reason in error. */
-int config_file_read(const char *path, size_t max, char **ret, size_t *ret_n, char *error);
+ * others can write; own: and a file of another user. 0, or -errno with the reason in error. */
+int config_file_read(const char *path, size_t max, bool own, char **ret, size_t *ret_n,
+		     char *error);

@@ -64,13 +64,18 @@ def run(*args, env=None):
 
 
 def check_configmap(good):
-    """As a kubelet gives it to a pod: a directory of mode 0777, read-only."""
+    """As a kubelet gives it to a pod: a directory of mode 0777, read-only. Others may reach it by another mount."""
     os.chmod(good + ".d", 0o777)
     p = run("--check-config", "-c", good)
     rig.check(p.returncode == 2 and "can write this directory" in p.stderr, f"drop-ins that all can write: {p.stderr.strip()!r}")
-    p = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$2.d" "$2.d" && mount -o remount,bind,ro "$2.d" && '
-                        'exec "$1" run --print-config -c "$2"', "sh", rig.perfwalk(), good], capture_output=True, text=True, check=False)
+    read_only = ["unshare", "-m", "sh", "-c", 'mount --bind "$2.d" "$2.d" && mount -o remount,bind,ro "$2.d" && '
+                 'exec "$1" run --print-config -c "$2"', "sh", rig.perfwalk(), good]
+    p = subprocess.run(read_only, capture_output=True, text=True, check=False)
     rig.check(p.returncode == 0 and "samples_per_second = 31" in p.stdout, f"read-only they apply: {p.stderr.strip()!r}")
+    os.chown(rig.write("good.conf.d/25.conf", "[profiler]\nsamples_per_second = 37\n"), 65534, 65534)
+    p = subprocess.run(read_only, capture_output=True, text=True, check=False)
+    rig.check(p.returncode == 2 and "25.conf: user 65534 owns this file" in p.stderr, f"but not another user's: {p.stderr.strip()!r}")
+    os.unlink(good + ".d/25.conf")
     os.chmod(good + ".d", 0o755)
 
 
