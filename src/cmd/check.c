@@ -351,7 +351,7 @@ static void add_name(char *list, size_t size, enum peer who)
 }
 
 /* Not deduced: each role is taken on by a process that then tries to get out. */
-static void say_sandbox(void)
+static void say_sandbox(const struct check *c)
 {
 	struct sandbox_tried t;
 	int landlock = -ENOSYS;
@@ -362,6 +362,11 @@ static void say_sandbox(void)
 		     sandbox_choose_mode(SANDBOX_KILL) == SANDBOX_NO && !getenv("PERFWALK_SECCOMP")
 			     ? "this build has sanitizers, which do not work under them"
 			     : "PERFWALK_SECCOMP says no");
+		return;
+	}
+	if (c->circumstances.emulated) {
+		line(NOTE, "sandbox", "no system call filters: an emulator has none");
+		fix("run perfwalk outside of it");
 		return;
 	}
 	for (int who = 0; who <= SANDBOX_OPENER; who++) {
@@ -680,7 +685,7 @@ int check_main(int argc, char **argv)
 	say_paranoid(c);
 	say_capabilities(c);
 	say_seccomp(c);
-	say_sandbox();
+	say_sandbox(c);
 	say_lockdown();
 	say_namespaces();
 	say_proc();

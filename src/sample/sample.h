@@ -221,6 +221,7 @@ struct sample_circumstances {
 	uint64_t capabilities; /* effective: bit SAMPLE_CAP_* */
 	bool has_perfmon;      /* this kernel knows CAP_PERFMON */
 	int seccomp;	       /* 0 off, 1 strict, 2 filter; -1 not known */
+	bool emulated;	       /* by qemu-user, which has neither perf events nor filters */
 	int seccomp_refusal;   /* the errno with which a filter refuses every call; 0: none */
 };
 void sample_read_circumstances(struct sample_circumstances *ret);

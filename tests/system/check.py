@@ -121,6 +121,8 @@ def emulated(program):
     rig.check("no seccomp filter hides it" in verdict(p) and "Seccomp:" not in p.stdout, f"emulated: {verdict(p)}")
     rig.check(len(types_said) == 5 and "tracefs" not in p.stdout, "no mount makes up for that"
               + (f"\n{p.stdout}" if "tracefs" in p.stdout else ""))
+    rig.check("CONFIG_SECCOMP" not in p.stdout and "an emulator has none" in p.stdout, "nor another kernel for filters"
+              + ("" if "an emulator has none" in p.stdout else f"\n{p.stdout}"))
 
 
 def types(program):
@@ -186,6 +188,9 @@ def main():
     paranoid = next(x for x in lines if " paranoid " in x)
     rig.check("seccomp filter refuses" in verdict(p) and "CAP_SYS_ADMIN" not in paranoid,
               f"which is the filter's doing, and no other cause is blamed: {paranoid!r}")
+    if shutil.which(f"qemu-{platform.machine()}"):
+        q = run(*base, *root, f"/usr/bin/qemu-{platform.machine()}", "/perfwalk", "check")
+        rig.check("no seccomp filter hides it" in verdict(q), f"an emulator there: {verdict(q)}{q.stderr}")
     options = options_said(p)
     p = run(*base, *options, *root, "/perfwalk", "check")
     rig.check(p.returncode == 0 and "--pid=host" in options and not options_said(p),
