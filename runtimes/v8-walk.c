@@ -258,6 +258,13 @@ static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f
 	       arch_v8_is_call(before, sizeof(before));
 }
 
+/* Compiled code that is not found, other than a frame that has its own proof: of a function. */
+static void put_unknown(struct v8_walk *w, const struct v8_frame *f)
+{
+	if (is_javascript(f) && !is_interpreted(w, f))
+		put_function(w, 0, -1, V8_OPTIMIZED, false);
+}
+
 static enum v8_shape own_shape(struct v8_walk *w, uint8_t *ret_register)
 {
 	uint8_t bytes[2 * SHAPE_BYTES];
@@ -295,7 +302,8 @@ static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_fra
 	return go_by_fp(w, f);
 }
 
-static enum runtime_step step_own(struct v8_walk *w)
+/* V8's own code, or code of which nothing is known (unknown). */
+static enum runtime_step step_own(struct v8_walk *w, bool unknown)
 {
 	struct stepped_frame wasm = {.level = V8_WASM};
 	struct v8_frame f;
@@ -312,6 +320,8 @@ static enum runtime_step step_own(struct v8_walk *w)
 		put(w, &wasm);
 		return go_by_fp(w, &f);
 	}
+	if (unknown)
+		put_unknown(w, &f);
 	if (w->regs->innermost)
 		return step_interrupted(w, &f);
 	if (is_interpreted(w, &f))
@@ -321,6 +331,11 @@ static enum runtime_step step_own(struct v8_walk *w)
 
 /* ---- All ---- */
 
+static bool is_spent(const struct v8 *v)
+{
+	return v->below.reads_left == 0 || v->below.bytes_left < V8_BLOCK_BYTES;
+}
+
 enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 			  struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
 			  size_t *ret_n)
@@ -328,7 +343,11 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 	struct v8_walk w = {v, stack, regs, frames, max, 0};
 	const struct v8_known_code *k;
 	enum runtime_step r;
+	bool known;
 
+	*ret_n = 0;
+	if (is_spent(v))
+		return RUNTIME_SPENT;
 	if (regs->file_end && !v8_is_own(v, regs->pc)) {
 		v->near_start = regs->file_start;
 		v->near_end = regs->file_end;
@@ -336,11 +355,12 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 	k = v8_is_own(v, regs->pc) ? NULL : v8_code_find(v, regs->pc, regs->innermost);
 	if (regs->innermost)
 		v->leaf_bytecode = 0;
+	known = k || v8_is_own(v, regs->pc);
 	/* A regular expression, or a copy of the interpreter's loop for one function. */
 	if (k && k->code.kind < (uint32_t)v8_value(v, V8_KIND_BASELINE))
 		k = NULL;
-	r = k ? step_compiled(&w, k) : step_own(&w);
-	if (r != RUNTIME_STEP && (v->below.reads_left == 0 || v->below.bytes_left < 4096))
+	r = k ? step_compiled(&w, k) : step_own(&w, !known);
+	if (r != RUNTIME_STEP && is_spent(v))
 		r = RUNTIME_SPENT;
 	v->stats.steps++;
 	*ret_n = w.n;

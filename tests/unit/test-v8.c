@@ -333,6 +333,29 @@ static void test_spent(void)
 	close_version();
 }
 
+/* Compiled code that was freed since: there is a function, and nobody knows which. */
+static void test_freed_code(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		char *after;
+
+		open_version(versions[v]);
+		free(walk_all());
+		for (int i = 0; i < V8_N_HEADS; i++) {
+			uint64_t head = v8->memo->heads[i].head;
+
+			if (head && bytes_at(head))
+				memset(bytes_at(head), 0, 8);
+		}
+		CHECK_INT(node.start(&node), ==, 0);
+		after = walk_all();
+		CHECK(strstr(after, " work (") == NULL);
+		CHECK(strstr(after, "[JavaScript function not proven]") != NULL);
+		free(after);
+		close_version();
+	}
+}
+
 int main(void)
 {
 	RUN(test_recorded);
@@ -345,5 +368,6 @@ int main(void)
 	RUN(test_moved);
 	RUN(test_cut);
 	RUN(test_spent);
+	RUN(test_freed_code);
 	return 0;
 }
