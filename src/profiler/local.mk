@@ -70,6 +70,11 @@ check_PROGRAMS += tests/unit/test-newcomers
 tests_unit_test_newcomers_SOURCES = tests/unit/test-newcomers.c tests/unit/test.h
 tests_unit_test_newcomers_LDADD = libprofiler.a libutil.a
 
+check_PROGRAMS += tests/unit/test-runtime-steps
+tests_unit_test_runtime_steps_SOURCES = tests/unit/test-runtime-steps.c tests/runtimes/recording.h \
+	tests/unit/recorded-file.h tests/unit/test.h
+tests_unit_test_runtime_steps_LDADD = libprofiler.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
+
 check_PROGRAMS += tests/unit/test-pending
 tests_unit_test_pending_SOURCES = tests/unit/test-pending.c tests/unit/test.h
 tests_unit_test_pending_LDADD = libprofiler.a libprofile.a libutil.a

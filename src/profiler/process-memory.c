@@ -59,6 +59,11 @@ bool process_memory_try(struct process_memory *m)
 	return m->fd >= 0;
 }
 
+void process_memory_keep(struct process_memory *m)
+{
+	m->delay_ns = MIN_DELAY_NS;
+}
+
 void process_memory_leave(struct process_memory *m)
 {
 	m->fd = close_fd(m->fd);

@@ -20,8 +20,9 @@ enum {
 	MAX_INLINED = 64,
 	SHARE_PERCENT = 5, /* of each CPU, */
 	MAX_PERCENT = 40,  /* of this process */
-	DEAD_AFTER = 64,   /* walks in vain */
+	DEAD_AFTER = 64,   /* frames in vain, */
 };
+#define DEAD_NS NSEC_PER_SEC /* and so much time: a collector moves much at once */
 
 struct process_runtime {
 	struct runtimes *all;
@@ -29,7 +30,8 @@ struct process_runtime {
 	uint64_t image;
 	struct stepper *stepper; /* NULL: not understood yet */
 	uint32_t n_vain;
-	bool hopeless; /* not understood, or not permitted */
+	uint64_t proven_ns; /* when a frame was, or it was opened */
+	bool hopeless;	    /* not understood, or not permitted */
 };
 
 struct runtimes {
@@ -37,6 +39,7 @@ struct runtimes {
 	uint32_t n_processes;
 	struct time_share share;
 	bool walking, refused; /* this walk reads; its share is spent */
+	uint64_t began_ns;     /* when it began to read */
 	/* Of the walk. */
 	bool called_own; /* as in struct runtime_regs, after the last step */
 	struct {
@@ -137,6 +140,8 @@ static bool is_open(struct process_runtime *p)
 	else if (r == -ENOENT)
 		give_up(p, "there is none in it");
 	else if (r == 0)
+		p->proven_ns = p->all->began_ns;
+	if (r == 0)
 		log_debug("process %u: %s %s%s", p->memory.pid, stepper_name(p->stepper),
 			  stepper_release(p->stepper),
 			  stepper_is_tried(p->stepper) ? "" : ", an untested version");
@@ -146,7 +151,7 @@ static bool is_open(struct process_runtime *p)
 /* The process is another program by now: it does without until it is looked at anew. */
 static void count_vain(struct process_runtime *p)
 {
-	if (++p->n_vain < DEAD_AFTER)
+	if (++p->n_vain < DEAD_AFTER || p->all->began_ns - p->proven_ns < DEAD_NS)
 		return;
 	p->n_vain = 0;
 	if (p->all->stepper == p->stepper) {
@@ -155,6 +160,13 @@ static void count_vain(struct process_runtime *p)
 	}
 	p->stepper = stepper_free(p->stepper);
 	process_memory_leave(&p->memory);
+}
+
+static void set_proven(struct process_runtime *p)
+{
+	p->n_vain = 0;
+	p->proven_ns = p->all->began_ns;
+	process_memory_keep(&p->memory);
 }
 
 /* ---- The walk ---- */
@@ -179,7 +191,8 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 {
 	if (r->walking)
 		return true;
-	if (r->refused || !time_share_begin(&r->share, clock_monotonic_ns())) {
+	r->began_ns = clock_monotonic_ns();
+	if (r->refused || !time_share_begin(&r->share, r->began_ns)) {
 		r->refused = true;
 		return false;
 	}
@@ -208,6 +221,24 @@ static enum unwind_answer end(struct runtimes *r, enum profile_marker marker,
 	return UNWIND_ENDED;
 }
 
+/* The frame is not read. Where frame pointers lead on, the walk goes on without names. */
+static enum unwind_answer do_without(struct runtimes *r, const struct process_runtime *p,
+				     enum unwind_outcome *ret_outcome)
+{
+	enum unwind_answer answer = end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome);
+
+	return p->stepper && !stepper_has_frame_pointers(p->stepper) ? answer : UNWIND_NOT_MINE;
+}
+
+/* May its runtime have the code, as far as that is known? */
+static bool may_be_its(const struct process_runtime *p, const struct unwind_foreign *frame,
+		       uint64_t pc)
+{
+	if (p->stepper)
+		return stepper_may_have(p->stepper, pc);
+	return !p->hopeless && !frame->file_end;
+}
+
 enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 				 const struct unwind_foreign *frame, struct unwind_regs *regs,
 				 enum unwind_outcome *ret_outcome, uint64_t *ret_missing)
@@ -227,27 +258,26 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	uint64_t unproven;
 	size_t n;
 
-	if (!may_walk(r, p))
-		return p->stepper && stepper_may_have(p->stepper, now.pc) &&
-				       !stepper_has_frame_pointers(p->stepper)
-			       ? end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome)
-			       : UNWIND_NOT_MINE;
-	if (!is_open(p) || !stepper_may_have(p->stepper, now.pc))
+	if (!may_walk(r, p) || !is_open(p))
+		return may_be_its(p, frame, now.pc) ? do_without(r, p, ret_outcome)
+						    : UNWIND_NOT_MINE;
+	if (!stepper_may_have(p->stepper, now.pc))
 		return UNWIND_NOT_MINE;
 	for (unsigned int i = 0; i < UNWIND_N_REGS; i++)
 		now.r[i] = regs->valid & UNWIND_REG_BIT(i) ? regs->r[i] : 0;
 	now.fp = now.r[UNWIND_REG_FP];
 	unproven = stepper_unproven(p->stepper);
 	step = stepper_step(p->stepper, &stack, &now, frames, MAX_INLINED, &n);
-	if (step == RUNTIME_NOT_MINE ||
-	    (step == RUNTIME_SPENT && stepper_has_frame_pointers(p->stepper)))
+	if (step == RUNTIME_NOT_MINE)
 		return UNWIND_NOT_MINE;
+	if (step == RUNTIME_SPENT && stepper_has_frame_pointers(p->stepper))
+		return do_without(r, p, ret_outcome);
 	r->stepper = p->stepper;
 	keep(r, frame->n, frames, n);
 	if (stepper_unproven(p->stepper) != unproven)
 		count_vain(p);
 	else if (n > 0)
-		p->n_vain = 0;
+		set_proven(p);
 	switch (step) {
 	case RUNTIME_STEP:
 		r->called_own = now.called_own;
@@ -262,7 +292,7 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	case RUNTIME_ELSEWHERE:
 		return end(r, PROFILE_MARKER_RUNTIME_ELSEWHERE, UNWIND_NO_CFI, ret_outcome);
 	case RUNTIME_SPENT:
-		return end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome);
+		return do_without(r, p, ret_outcome);
 	default:
 		return end(r, PROFILE_MARKER_RUNTIME_UNPROVEN, UNWIND_NO_CFI, ret_outcome);
 	}

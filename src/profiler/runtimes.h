@@ -47,5 +47,6 @@ void runtimes_end(struct runtimes *r);
 /* The runtime's frames that replace the i-th frame of the walk, innermost first; ask for them in
  * this order. *ret_n 0: the frame is native. Valid until the next walk. */
 const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t i, size_t *ret_n);
-/* Why the walk ended in a runtime's frame; PROFILE_N_MARKERS: it did not. */
+/* Why the walk ended in a runtime's frame, or went on without reading some; PROFILE_N_MARKERS:
+ * neither. */
 enum profile_marker runtimes_marker(const struct runtimes *r);

@@ -170,6 +170,23 @@ static uint32_t add_without_stack(struct attribution *a, const struct unwind_reg
 	return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
 }
 
+/* Why the walk ended, or what it did without. */
+static uint32_t add_walk_marker(struct attribution *a, const struct record *r, uint32_t n,
+				enum unwind_outcome outcome)
+{
+	enum profile_marker its = a->runtimes ? runtimes_marker(a->runtimes) : PROFILE_N_MARKERS;
+
+	if (its != PROFILE_N_MARKERS)
+		return add_marker(a, n, its,
+				  outcome == UNWIND_COMPLETE ? PROFILE_STACKS_RUNTIME_LATE
+							     : PROFILE_STACKS_UNPROVEN);
+	if (outcome == UNWIND_TRUNCATED)
+		return add_marker(a, n, PROFILE_MARKER_TRUNCATED, why_truncated(a, r));
+	if (outcome != UNWIND_COMPLETE)
+		return add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
+	return n;
+}
+
 static uint32_t add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
 {
 	struct unwind_regs regs = {.valid = 0};
@@ -201,14 +218,7 @@ static uint32_t add_user_frames(struct attribution *a, const struct record *r, u
 	for (size_t i = 0; i < n_walked; i++)
 		n = add_walked(a, n, i);
 	count_reach(a, n_walked > n_copied ? UNWIND_TRUNCATED : outcome, n_walked);
-	if (a->runtimes && outcome != UNWIND_COMPLETE &&
-	    runtimes_marker(a->runtimes) != PROFILE_N_MARKERS)
-		n = add_marker(a, n, runtimes_marker(a->runtimes), PROFILE_STACKS_UNPROVEN);
-	else if (outcome == UNWIND_TRUNCATED)
-		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, why_truncated(a, r));
-	else if (outcome != UNWIND_COMPLETE)
-		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
-	return n;
+	return add_walk_marker(a, r, n, outcome);
 }
 
 static uint32_t add_kernel_frames(struct attribution *a, const struct record *r)
