@@ -23,13 +23,22 @@ static struct host_mapping *find_file(const struct host_process *p, int (*rank_o
 	return found;
 }
 
-/* The runtime's file must be open: then the broker has checked that its filesystem answers. */
-static struct process_runtime *find_runtime(struct attribution *a)
+/* The file must be open: then the broker has checked that its filesystem answers. NULL: it is no
+ * program that can be read. *ret_later: there was no time to open it. */
+static const struct file_state *open_runtime(struct attribution *a, struct host_mapping *m,
+					     bool *ret_later)
 {
-	struct host_mapping *m = find_file(a->process, runtimes_rank);
 	const struct file_state *file = m ? attribution_open_file(a, m) : NULL;
 
-	if (!file || !file->module)
+	*ret_later = file && !file->tried && !m->file->tried;
+	return file && file->module ? file : NULL;
+}
+
+static struct process_runtime *find_runtime(struct attribution *a, bool *ret_later)
+{
+	struct host_mapping *m = find_file(a->process, runtimes_rank);
+
+	if (!open_runtime(a, m, ret_later))
 		return NULL;
 	return runtimes_add_process(a->runtimes, a->process->pid, m->start - m->file_offset,
 				    m->file->key.major, m->file->key.minor);
@@ -54,11 +63,13 @@ static struct process_state *state_of_program(struct attribution *a)
 static struct process_runtime *runtime_of(struct attribution *a)
 {
 	struct process_state *s = state_of_program(a);
+	bool later;
 
 	if (!s || s->runtime || s->n_runtime_mappings == a->process->n_mappings)
 		return s ? s->runtime : NULL;
-	s->n_runtime_mappings = a->process->n_mappings;
-	s->runtime = find_runtime(a);
+	s->runtime = find_runtime(a, &later);
+	if (!later)
+		s->n_runtime_mappings = a->process->n_mappings;
 	return s->runtime;
 }
 
@@ -79,19 +90,17 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 void attribution_look_for_interpreter(struct attribution *a)
 {
 	struct process_state *s = state_of_program(a);
-	const struct file_state *file;
 	struct host_mapping *m;
 	uint64_t image;
+	bool later;
 
 	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
 		return;
 	m = find_file(a->process, readers_rank);
-	/* Then the broker has checked that its filesystem answers. */
-	file = m ? attribution_open_file(a, m) : NULL;
-	if (file && !file->tried && !m->file->tried)
-		return; /* it was put off */
+	image = open_runtime(a, m, &later) ? m->start - m->file_offset : 0;
+	if (later)
+		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
-	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		attribution_free_interpreter(a, s);
 	if (image && !s->interpreter)
