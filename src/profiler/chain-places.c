@@ -217,7 +217,8 @@ static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 
 /*
  * The innermost native call is about to begin, and the chain has its frame; or it has just begun,
- * or is about to end, and the chain has none. All others must be as they should.
+ * or is about to end, and the chain has none. All others must be as they should. If
+ * there are no others, nothing speaks for a chain without frames.
  */
 static enum frame_source_answer place_change(struct placing *p)
 {
@@ -231,7 +232,7 @@ static enum frame_source_answer place_change(struct placing *p)
 		*p = start;
 		p->strict = true;
 	}
-	return place(p, 1);
+	return place(p, 1) == FRAME_SOURCE_READY ? FRAME_SOURCE_READY : FRAME_SOURCE_UNPROVEN;
 }
 
 enum frame_source_answer chain_places_find(struct chain_places *chain,

@@ -210,6 +210,31 @@ static void test_still(void)
 	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 }
 
+/* The only call of the evaluation has no frame: it may begin or end, or the chain may be another
+ * thread's. Nothing speaks for either. */
+static void test_no_frames(void)
+{
+	static struct chain_places chain;
+	const struct chain_code code = {
+		.kind = INTERP_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+	const struct frame_source_sample sample = {
+		.record = &record, .frames = frames, .n = N_NATIVE, .whole = true};
+	struct runtime_frames got;
+
+	make_native();
+	frames[1].address = 0x1007;
+	chain.n = 0;
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==,
+		  FRAME_SOURCE_UNPROVEN);
+	chain.n = 1;
+	chain.addresses[0] = object(0) | 1;
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==,
+		  FRAME_SOURCE_UNPROVEN);
+	frames[5].address = 0x5007;
+	chain.n = 0;
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==, FRAME_SOURCE_NONE);
+}
+
 /* What is beyond the native stack that could be followed stands outside of all that is known. */
 static void test_incomplete(void)
 {
@@ -347,6 +372,7 @@ static void on_ready(void *ctx)
 	RUN(test_places);
 	RUN(test_proof);
 	RUN(test_still);
+	RUN(test_no_frames);
 	RUN(test_incomplete);
 	RUN(test_hostile);
 	RUN(test_keys);
