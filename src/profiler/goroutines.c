@@ -28,19 +28,29 @@ static struct host_mapping *find_program(const struct host_process *p)
 	return NULL;
 }
 
-/* Once a file: the walk has opened it by then. NULL: not known yet. */
+/* NULL: the walk has not opened it yet. */
+static struct file_state *state_of(const struct host_mapping *m)
+{
+	struct file_state *file = m->file->user;
+
+	return file && file->module ? file : NULL;
+}
+
+/* Once a file. NULL: not known yet. */
 static const struct file_state *look_at_file(struct attribution *a, struct host_process *p,
 					     struct host_mapping *m)
 {
-	struct file_state *file = m->file->user;
+	struct file_state *file = state_of(m);
 	int fd;
 
-	if (!file || !file->module)
-		return NULL;
-	if (file->go_known)
+	if (!file || file->go_known)
 		return file;
 	fd = host_file_open(a->host, p, m);
-	if (fd < 0 || !attribution_begin_look(a))
+	/* The mapping may have another file by now, which this descriptor is of. */
+	file = fd >= 0 ? state_of(m) : NULL;
+	if (!file || file->go_known)
+		return file;
+	if (!attribution_begin_look(a))
 		return NULL;
 	file->go_known = true;
 	unwinder_tell_reading(a->unwinder, file, true);

@@ -116,11 +116,10 @@ static void look_at_library(struct looking *l, const struct host_process *p, FIL
 static bool find_in_program(struct looking *l, struct host_process *p, struct host_mapping *m,
 			    struct thread_variable *ret)
 {
-	const struct file_state *file = m->file->user;
-	int fd = file && file->module ? host_file_open(l->a->host, p, m) : -EBADF;
-	int r;
+	int fd = host_file_open(l->a->host, p, m), r;
+	const struct file_state *file = fd >= 0 ? m->file->user : NULL;
 
-	if (fd < 0)
+	if (!file || !file->module)
 		return false;
 	unwinder_tell_reading(l->a->unwinder, file, true);
 	r = program_variable_find(fd, l->variable, ret);
