@@ -68,6 +68,11 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 	return true;
 }
 
+bool arch_load(const uint8_t *code, size_t n, size_t at, int64_t *ret)
+{
+	return false;
+}
+
 const uint64_t arch_thread_vector = 0;
 /* Of musl 1.2.3; not tried. */
 const struct arch_musl arch_musl = {

@@ -296,6 +296,19 @@ bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 	return true;
 }
 
+/* mov r32, [rip + disp32], not the end of one of 64 bits */
+bool arch_load(const uint8_t *code, size_t n, size_t at, int64_t *ret)
+{
+	int32_t distance;
+
+	if (n - at < 6 || code[at] != 0x8b || (code[at + 1] & 0xc7) != 0x05 ||
+	    (at > 0 && (code[at - 1] & 0xf8) == 0x48))
+		return false;
+	memcpy(&distance, code + at + 2, sizeof(distance));
+	*ret = (int64_t)(at + 6) + distance;
+	return true;
+}
+
 const uint64_t arch_thread_vector = 8;
 const struct arch_musl arch_musl = {
 	.previous = 16, .next = 24, .number = 48, .pointer = 0, .vector = 8};

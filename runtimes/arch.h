@@ -77,3 +77,9 @@ extern const int arch_go_near;
  * not real.
  */
 bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret);
+/*
+ * The variable of 4 bytes that the instruction at code + at loads, as an offset from code; n: bytes
+ * of code. false: it loads none from a place that it knows. `at` may be in the middle of an
+ * instruction.
+ */
+bool arch_load(const uint8_t *code, size_t n, size_t at, int64_t *ret);

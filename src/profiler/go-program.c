@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtimes/arch.h"
 #include "runtimes/go.h"
 #include "src/profiler/go-program.h"
 #include "symbolize/elf-image.h"
 #include "symbolize/go-table.h"
 #include "util/go-module.h"
 
-enum { MAX_CODE = 128, LOAD_BYTES = 6, MAX_LOADS = 8 };
+enum { MAX_CODE = 128, MAX_LOADS = 8 };
 enum { MAX_TABLE = 64 << 20, MAX_INFO = 1 << 20, INFO_HEAD = 32, INFO_FLAGS = 15, INLINE = 2 };
 
 static uint32_t read_version(const uint8_t *info, size_t n)
@@ -63,29 +64,18 @@ static bool sets_labels(const struct elf_image *im)
 	return found;
 }
 
-/* At i: mov DISTANCE(%rip), REGISTER of 32 bits, not the end of one of 64; from where the next
- * instruction begins. */
-static bool is_load(const uint8_t *code, size_t i, int32_t *ret_distance)
-{
-	if (code[i] != 0x8b || (code[i + 1] & 0xc7) != 0x05 ||
-	    (i > 0 && (code[i - 1] & 0xf8) == 0x48))
-		return false;
-	memcpy(ret_distance, code + i + 2, sizeof(*ret_distance));
-	return true;
-}
-
 /* The first variable of 4 bytes that the code loads again; 0: there is none. */
 static uint64_t loaded_twice(const uint8_t *code, size_t n, uint64_t address)
 {
 	uint64_t loads[MAX_LOADS];
 	int n_loads = 0;
 
-	for (size_t i = 0; i + LOAD_BYTES <= n && n_loads < MAX_LOADS; i++) {
-		int32_t distance;
+	for (size_t i = 0; i < n && n_loads < MAX_LOADS; i++) {
+		int64_t distance;
 
-		if (!is_load(code, i, &distance))
+		if (!arch_load(code, n, i, &distance))
 			continue;
-		loads[n_loads] = address + i + LOAD_BYTES + (uint64_t)(int64_t)distance;
+		loads[n_loads] = address + (uint64_t)distance;
 		for (int k = 0; k < n_loads; k++) {
 			if (loads[k] == loads[n_loads])
 				return loads[k];
@@ -114,8 +104,7 @@ static uint64_t find_cycle(const struct elf_image *im)
 	uint64_t address, offset, found = 0;
 	struct go_table *t = NULL;
 
-	/* Only x86_64's loads are known. go_table_new() refuses the tables of other processors,
-	 * which count pcs in units of several bytes. */
+	/* A file of another processor than this host's has no process here. */
 	if (go_table_new(&t, im, MAX_TABLE) == 0 &&
 	    go_table_address(t, "runtime.(*mcache).prepareForSweep", &address) &&
 	    elf_image_offset(im, address, PF_X, &offset) &&
