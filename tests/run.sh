@@ -307,7 +307,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	rustc:rustc go:golang-go node:nodejs npm:npm javac:default-jdk-headless mvn:maven chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client =python3-yaml =python3-venv
-	php:php-cli php-fpm7.4|php-fpm8.2|php-fpm8.4:php-fpm ruby:ruby llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
+	php:php-cli php-fpm7.4|php-fpm8.2|php-fpm8.4:php-fpm ruby:ruby llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod qemu-$(uname -m):qemu-user
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev musl-gcc:musl-tools =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
 has_one_of() # COMMANDS
