@@ -9,9 +9,14 @@ etc/perfwalk.service packages/perfwalk.service: $(srcdir)/etc/perfwalk.service.i
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
 
-# For the administrator to put beside the unit.
+# The generator puts the first two beside the unit where they are needed, the administrator the third.
 dropindir = $(pkgdatadir)/perfwalk.service.d
-dist_dropin_DATA = etc/old-kernel.conf etc/rootless.conf
+dist_dropin_DATA = etc/old-kernel.conf etc/paranoid.conf etc/rootless.conf
+systemdgenerator_SCRIPTS = etc/perfwalk-generator
+etc/perfwalk-generator packages/perfwalk-generator: $(srcdir)/etc/perfwalk-generator.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@pkgdatadir[@]|$(pkgdatadir)|g' $(srcdir)/etc/perfwalk-generator.in > $@.tmp && \
+		chmod 755 $@.tmp && mv $@.tmp $@
+CLEANFILES += etc/perfwalk-generator
 
 # What confines the daemon besides, for the administrator to load (docs/install.md).
 apparmordir = $(pkgdatadir)/apparmor
@@ -43,7 +48,7 @@ uninstall-hook:
 	! cmp -s $(srcdir)/etc/perfwalk.conf $(DESTDIR)$(configfile) || rm -f $(DESTDIR)$(configfile)
 	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
-EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py tests/bench/fleet.py \
+EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk-generator.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py tests/bench/fleet.py \
 	tests/bench/daemon.py tests/bench/shell.py
 EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/fleet.md docs/install.md docs/kubernetes.md docs/reliability.md docs/tracing.md docs/troubleshooting.md
 
@@ -64,7 +69,7 @@ package-tree: all
 		echo "make deb rpm: this build has its config in $(sysconfdir), its state in $(localstatedir);" \
 			"configure one with --prefix=/usr" >&2; exit 1; }
 	rm -rf packages/tree
-	$(MAKE) -s $(package_dirs) packages/perfwalk$(EXEEXT) packages/perfwalk.service
+	$(MAKE) -s $(package_dirs) packages/perfwalk$(EXEEXT) packages/perfwalk.service packages/perfwalk-generator
 	MAKE="$(MAKE) $(package_dirs)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(foreign) \
 		$(SHELL) $(srcdir)/etc/bundle-tree.sh packages/tree packages/perfwalk$(EXEEXT) /usr/bin /usr/lib/$(PACKAGE) \
 		/usr/share/doc/$(PACKAGE) $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json $(LOADED_LIBRARIES)
@@ -73,7 +78,7 @@ deb rpm: package-tree
 	$(package_build) $@ $(package_names)
 clean-local:
 	rm -rf packages/tree packages/debug
-CLEANFILES += packages/perfwalk.service $(PACKAGE)*.deb $(PACKAGE)*.rpm $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json
+CLEANFILES += packages/perfwalk.service packages/perfwalk-generator $(PACKAGE)*.deb $(PACKAGE)*.rpm $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json
 EXTRA_DIST += etc/perfwalk.tmpfiles etc/packages/build.sh etc/packages/copyright etc/packages/description \
 	etc/packages/lintian-overrides etc/packages/rpmlint.toml etc/packages/steps.sh \
 	etc/packages/deb/postinst etc/packages/deb/postrm \

@@ -42,6 +42,7 @@ complete_tree()
 	rm -rf "$debug"
 	rmdir -p --ignore-fail-on-non-empty "$tree/var/lib/$name" "$tree/var/cache/$name"
 	install -Dm644 packages/perfwalk.service -t "$tree/usr/lib/systemd/system"
+	install -Dm755 packages/perfwalk-generator -t "$tree/usr/lib/systemd/system-generators"
 	install -Dm644 "$etc/perfwalk.tmpfiles" "$tree/usr/lib/tmpfiles.d/$name.conf"
 	install -d "$tree/etc/$name/$name.conf.d"
 	install -Dm644 "$here/copyright" -t "$tree/$doc"

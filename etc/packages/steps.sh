@@ -22,32 +22,30 @@ make_directories()
 	mkdir -p -m 755 /var/lib/perfwalk /var/cache/perfwalk || :
 }
 
-drop_in=/etc/systemd/system/perfwalk.service.d/old-kernel.conf
-drop_in_source=/usr/share/perfwalk/perfwalk.service.d/old-kernel.conf
+generator=/usr/lib/systemd/system-generators/perfwalk-generator
+generator_link=/etc/systemd/system-generators/perfwalk-generator
 
-remove_drop_in()
+# A host that was upgraded from before /lib and /usr/lib became one has a systemd that looks in /lib and /etc alone.
+link_generator()
 {
-	[ "$(readlink $drop_in)" != $drop_in_source ] || rm -f $drop_in
-	rmdir "${drop_in%/*}" 2>/dev/null || :
+	[ -d /lib/systemd/system-generators ] && [ ! /lib -ef /usr/lib ] || return 0
+	mkdir -p "${generator_link%/*}" && ln -sf $generator $generator_link || :
 }
 
-# older FOUND WANTED: numbers with dots
-older() { [ "$1" != "$2" ] && [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
-
-# Linux before 5.8 needs it, and systemd before 247, which does not know CAP_PERFMON. An administrator's own file of that name stays.
-choose_drop_in()
+unlink_generator()
 {
-	[ -d /run/systemd/system ] || return 0
-	kernel=$(uname -r | sed 's/[^0-9.].*//')
-	manager=$(systemctl --version | sed -n '1s/^systemd \([0-9]*\).*/\1/p')
-	if older "$kernel" 5.8 || older "$manager" 247; then
-		[ -e $drop_in ] || { mkdir -p "${drop_in%/*}" && ln -s $drop_in_source $drop_in; }
-	else
-		remove_drop_in
-	fi
+	[ "$(readlink $generator_link)" = $generator ] || return 0
+	rm -f $generator_link
+	rmdir "${generator_link%/*}" 2>/dev/null || :
 }
 
+# systemd runs the generator then.
 reload_systemd()
 {
 	[ ! -d /run/systemd/system ] || systemctl daemon-reload || :
+}
+
+say_not_started()
+{
+	echo "perfwalk: the daemon does not run; perfwalk check says what is missing, journalctl -u perfwalk what it said" >&2
 }

@@ -2,7 +2,7 @@
 """A test as a whole in a machine that systemd has booted (machine.py), where each of its daemons is a service with all
 that the unit sets, and a drop-in for what is the test's alone: its program and config, its directory, its log.
 
-    TEST_UNIT=perfwalk.service python3 tests/system/NAME.py     (or =rootless.conf, =old-kernel.conf: the unit with it)
+    TEST_UNIT=perfwalk.service python3 tests/system/NAME.py     (or =rootless.conf, =old-kernel.conf, =paranoid.conf: with it)
 """
 import os
 import pwd
@@ -49,8 +49,9 @@ def outside(status):
 def enter():
     """Runs this test once more in a machine, and ends as it does."""
     from machine import Machine  # pylint: disable=import-outside-toplevel,cyclic-import
-    if wanted() not in ("perfwalk.service", "rootless.conf", "old-kernel.conf"):
-        rig.fail(f"TEST_UNIT={wanted()}: expected perfwalk.service, rootless.conf or old-kernel.conf")
+    units = ("perfwalk.service", "rootless.conf", "old-kernel.conf", "paranoid.conf")
+    if wanted() not in units:
+        rig.fail(f"TEST_UNIT={wanted()}: expected {' or '.join(units)}")
     machine = Machine({"usr/lib/sysusers.d/perfwalk.conf": source("perfwalk.sysusers")}, hidden=["etc/perfwalk"],
                       shared=[rig.TOP, os.path.dirname(rig.perfwalk())])
     environment = {**os.environ, "TEST_INSIDE": "yes", "PERFWALK": rig.perfwalk(), "TMPDIR": "/tmp"}

@@ -13,7 +13,8 @@ import rig
 
 INSTALLED = ["bin/perfwalk", "share/man/man1/perfwalk.1", "share/man/man1/perfwalk-record.1", "share/man/man5/perfwalk.conf.5",
              "lib/systemd/system/perfwalk.service",
-             "share/perfwalk/perfwalk.service.d/old-kernel.conf", "share/perfwalk/perfwalk.service.d/rootless.conf",
+             "lib/systemd/system-generators/perfwalk-generator", "share/perfwalk/perfwalk.service.d/old-kernel.conf",
+             "share/perfwalk/perfwalk.service.d/paranoid.conf", "share/perfwalk/perfwalk.service.d/rootless.conf",
              "share/perfwalk/apparmor/perfwalk", "share/perfwalk/selinux/perfwalk.te", "share/perfwalk/selinux/perfwalk.fc"]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: -
 """The packages of `make deb rpm`, each on a small machine that systemd has booted: installed, run, upgraded with an
-edited configuration, removed and purged; with a drop-in where the kernel is old; what they hold, and their debugging
+edited configuration, removed and purged; with the drop-in that the kernel needs; what they hold, and their debugging
 information. The machine has this host's files; python3 packages.py SUITE... (make check-packages) takes those of
 Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint look at the packages, and builds HEAD in two
 places."""
@@ -22,7 +22,9 @@ from machine import Machine
 from sink import Sink
 
 CONFIG = "/etc/perfwalk/perfwalk.conf"
-DROP_IN = "/etc/systemd/system/perfwalk.service.d/old-kernel.conf"
+DROP_INS = "/run/systemd/generator/perfwalk.service.d"
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+GENERATOR = "/etc/systemd/system-generators/perfwalk-generator"
 STORE = "/var/lib/perfwalk"
 UBUNTU = "http://archive.ubuntu.com/ubuntu"
 UBUNTU_SUITES = ("focal", "jammy", "noble")
@@ -32,7 +34,8 @@ UBUNTU_KEYS = ("pool/main/u/ubuntu-keyring/ubuntu-keyring_2020.02.11.2_all.deb",
 CHANGED = "# Another default.\n"
 HELD = ["/usr/bin/perfwalk", "/usr/lib/perfwalk/libc.so.6", "/usr/lib/systemd/system/perfwalk.service", CONFIG,
         "/usr/lib/sysusers.d/perfwalk.conf", "/usr/lib/tmpfiles.d/perfwalk.conf", "/etc/perfwalk/perfwalk.conf.d",
-        "/usr/share/perfwalk/perfwalk.service.d/old-kernel.conf", "/usr/share/man/man1/perfwalk.1.gz",
+        "/usr/share/perfwalk/perfwalk.service.d/old-kernel.conf", "/usr/share/perfwalk/perfwalk.service.d/paranoid.conf",
+        "/usr/lib/systemd/system-generators/perfwalk-generator", "/usr/share/man/man1/perfwalk.1.gz",
         "/usr/share/man/man5/perfwalk.conf.5.gz", "/usr/share/bash-completion/completions/perfwalk",
         "/usr/share/zsh/site-functions/_perfwalk", "/usr/share/doc/perfwalk/copyright",
         "/usr/share/doc/perfwalk/libraries/LIST"]
@@ -178,13 +181,26 @@ def main_pid(machine):
     return int(machine.run("systemctl", "show", "--property=MainPID", "perfwalk").strip().partition("=")[2])
 
 
-def needs_drop_in(machine):
-    """A systemd that does not know CAP_PERFMON, whatever the kernel is."""
-    return int(re.search(r"systemd (\d+)", machine.run("systemctl", "--version"))[1]) < 247
+def needed_drop_ins(machine):
+    """By this kernel, and by a systemd that does not know CAP_PERFMON."""
+    kernel = [int(x) for x in re.findall(r"\d+", os.uname().release)[:2]]
+    if int(re.search(r"systemd (\d+)", machine.run("systemctl", "--version"))[1]) < 247 or kernel < [5, 8]:
+        return ["old-kernel.conf"]
+    with open(PARANOID, encoding="ascii") as f:
+        return ["paranoid.conf"] if int(f.read()) > 2 else []
+
+
+def drop_ins(machine):
+    """That the unit has, the boundary for its capabilities, and no file of the package in /etc."""
+    rig.check(not there(machine, "/etc/systemd/system/perfwalk.service.d"), "the administrator's directory has nothing")
+    said = machine.run("systemctl", "show", "--property=DropInPaths", "perfwalk").strip().partition("=")[2].split()
+    bounds = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
+    rig.check(("cap_sys_admin" in bounds) == bool(said), f"CAP_SYS_ADMIN comes with a drop-in: {said}")
+    return [os.path.relpath(path, DROP_INS) for path in said]
 
 
 def there(machine, path):
-    return machine.try_run("test", "-e", path)[0] == 0
+    return machine.try_run("test", "-e", path, "-o", "-L", path)[0] == 0
 
 
 def install(machine, family, release):
@@ -198,8 +214,8 @@ def check_installed(machine, family, what):
         machine.run("id", "-u", user)
     mode = machine.run("stat", "-c", "%a %u", STORE).strip()
     rig.check(mode == "755 0", f"{what}: both users, and {STORE}: {mode}")
-    needed = needs_drop_in(machine)
-    rig.check(there(machine, DROP_IN) == needed, f"{what}: {'a' if needed else 'no'} drop-in for this kernel and this systemd")
+    needed = needed_drop_ins(machine)
+    rig.check(drop_ins(machine) == needed, f"{what}: for this kernel and this systemd it has {needed}")
 
 
 def check_capture(machine, what):
@@ -233,19 +249,49 @@ def check_upgrade(machine, family, what):
     rig.check(not is_active(machine), f"{what}: what was stopped stays so")
 
 
-def check_old_kernel(machine, family, what):
-    """The kernel says that it is an old one."""
-    machine.write("/usr/sbin/uname", "#!/bin/sh\necho 5.4.0-42-generic\n")
-    machine.run("chmod", "755", "/usr/sbin/uname")
-    install(machine, family, 1)
-    said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
-    rig.check("cap_sys_admin" in said, f"{what}: on an old kernel the unit has its drop-in")
+def check_masked(machine, what):
+    """What docs/install.md says for those who lower the setting."""
+    directory = "/etc/systemd/system/perfwalk.service.d"
+    machine.run("mkdir", directory)
+    machine.run("ln", "-s", "/dev/null", f"{directory}/paranoid.conf")
+    machine.run("systemctl", "daemon-reload")
+    bounds = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
+    rig.check("cap_perfmon" in bounds and "cap_sys_admin" not in bounds, f"{what}: /dev/null takes the drop-in away")
+    machine.run("rm", "-r", directory)
+
+
+def check_kernels(machine, what):
+    """Other kernels: what systemd finds at a boot, it finds at a reload; the package's scripts do not run."""
+    needed = needed_drop_ins(machine)
+
+    def has(wanted, kernel):
+        machine.run("systemctl", "daemon-reload")
+        found_now = drop_ins(machine)
+        rig.check(found_now == wanted, f"{what}: {kernel}: the unit has {found_now}")
+    for release in ("4.19.0-27-amd64", "5.4.0-42-generic"):
+        machine.write("/usr/sbin/uname", f"#!/bin/sh\necho {release}\n")
+        machine.run("chmod", "755", "/usr/sbin/uname")
+        has(["old-kernel.conf"], release)
+    for release in ("5.8.0-rc1", "6.1"):
+        machine.write("/usr/sbin/uname", f"#!/bin/sh\necho {release}\n")
+        has(needed, release)
     machine.run("rm", "/usr/sbin/uname")
-    if needs_drop_in(machine):
-        return
+    for value in (3, 4, 2, -1):
+        machine.write("/srv/value", f"{value}\n")
+        machine.run("mount", "--bind", "/srv/value", PARANOID)
+        has(needed if needed == ["old-kernel.conf"] else ["paranoid.conf"] if value > 2 else [], f"perf_event_paranoid {value}")
+        if value > 2 and not needed:
+            check_masked(machine, what)
+        machine.run("umount", PARANOID)
+    has(needed, "this one again")
+
+
+def check_split(machine, family, what):
+    """A host from before /lib and /usr/lib became one: systemd looks for generators in /lib and /etc."""
+    machine.run("sh", "-c", "mkdir -p /srv/lib/systemd/system-generators && for x in /usr/lib/*; do [ -e /srv/lib/${x##*/} ] || "
+                "ln -s $x /srv/lib; done && ln -sfn /srv/lib /lib")
     install(machine, family, 1)
-    said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
-    rig.check("cap_sys_admin" not in said and not there(machine, DROP_IN), f"{what}: and has it no longer on a newer one")
+    rig.check(there(machine, GENERATOR), f"{what}: /lib is not /usr/lib: systemd finds the generator in /etc")
 
 
 def check_removal(machine, family, what):
@@ -253,8 +299,8 @@ def check_removal(machine, family, what):
     machine.write(f"{STORE}/spool/kept", "spooled\n")
     edited = machine.run("cat", CONFIG)
     machine.run(*family.remove, timeout=300)
-    rig.check(not is_active(machine) and not there(machine, "/usr/bin/perfwalk") and not there(machine, "/usr/lib/perfwalk"),
-              f"{what}: removed, and nothing runs")
+    left = [path for path in ("/usr/bin/perfwalk", "/usr/lib/perfwalk", GENERATOR, DROP_INS) if there(machine, path)]
+    rig.check(not is_active(machine) and not left, f"{what}: removed, and nothing runs" + "".join("\n    " + path for path in left))
     rig.check(machine.run("cat", family.kept) == edited and there(machine, f"{STORE}/spool/kept"),
               f"{what}: the edited configuration is there, {family.kept}, and the spool")
     if family.purge:
@@ -277,7 +323,8 @@ def on_machine(family, packages, base, what):
             machine.run("systemctl", "restart", "perfwalk")
             delivered(machine, sink, what)
             check_upgrade(machine, family, what)
-        check_old_kernel(machine, family, what)
+        check_kernels(machine, what)
+        check_split(machine, family, what)
         check_removal(machine, family, what)
     finally:
         machine.halt()

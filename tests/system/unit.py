@@ -205,6 +205,7 @@ def main():
     variant(machine, "unit", "")
     variant(machine, "rootless.conf", source("rootless.conf"), root=False)
     variant(machine, "old-kernel.conf", source("old-kernel.conf"), graded=False)
+    variant(machine, "paranoid.conf", source("paranoid.conf"), graded=False)
     machine.halt()
 
 
