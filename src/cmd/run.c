@@ -356,7 +356,8 @@ int run_main(int argc, char **argv)
 
 	log_set_level(d.config->log_level);
 	r = run(&d);
-	code = r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
+	/* What ends a daemon later may be over at the next start, and systemd is to try. */
+	code = r >= 0 ? EXIT_CODE_OK : d.start_ns ? EXIT_CODE_FAILURE : exit_code_of(r);
 	control_free(d.control);
 	broker_free(d.broker);
 	session_close(&d.session);

@@ -200,12 +200,31 @@ def variant(machine, name, drop_in, root=True, graded=True):
     rig.check(not refused, f"{name}: the journal has no refusal" + (f": {refused[0]}" if refused else ""))
 
 
+def given_up(machine):
+    """What another start does not change does not start again: systemd has failed it for good."""
+    causes = [("config", "an error in the config", "", 2)]
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        if int(f.read()) > 0:
+            causes.append((config(1), "no capability", "[Service]\nCapabilityBoundingSet=\nCapabilityBoundingSet=CAP_KILL\n", 3))
+        else:
+            rig.leave_out("perf_event_paranoid is 0 or less here: everybody may sample")
+    for text, what, drop_in, code in causes:
+        machine.write(CONFIG, text)
+        machine.write(DROP_IN, drop_in)
+        machine.run("systemctl", "daemon-reload")
+        machine.try_run("systemctl", "start", "perfwalk")
+        state = machine.run("systemctl", "show", "--property=ActiveState,SubState,NRestarts,ExecMainStatus", "perfwalk").split()
+        rig.check(sorted(state) == ["ActiveState=failed", f"ExecMainStatus={code}", "NRestarts=0", "SubState=failed"],
+                  f"{what}: {state}")
+
+
 def main():
     machine = boot()
     variant(machine, "unit", "")
     variant(machine, "rootless.conf", source("rootless.conf"), root=False)
     variant(machine, "old-kernel.conf", source("old-kernel.conf"), graded=False)
     variant(machine, "paranoid.conf", source("paranoid.conf"), graded=False)
+    given_up(machine)
     machine.halt()
 
 
