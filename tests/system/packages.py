@@ -7,6 +7,7 @@ Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint loo
 places."""
 import glob
 import hashlib
+import json
 import multiprocessing
 import os
 import re
@@ -24,6 +25,7 @@ from sink import Sink
 CONFIG = "/etc/perfwalk/perfwalk.conf"
 DROP_INS = "/run/systemd/generator/perfwalk.service.d"
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+WANTED = "/etc/systemd/system/multi-user.target.wants/perfwalk.service"
 GENERATOR = "/etc/systemd/system-generators/perfwalk-generator"
 STORE = "/var/lib/perfwalk"
 UBUNTU = "http://archive.ubuntu.com/ubuntu"
@@ -210,6 +212,7 @@ def install(machine, family, release):
 def check_installed(machine, family, what):
     install(machine, family, 1)
     rig.check(is_active(machine) == family.starts, f"{what}: installed, and it {'runs' if family.starts else 'does not run yet'}")
+    rig.check(is_enabled(machine), f"{what}: it is to start at each boot")
     for user in ("perfwalk", "perfwalk-net"):
         machine.run("id", "-u", user)
     mode = machine.run("stat", "-c", "%a %u", STORE).strip()
@@ -294,18 +297,45 @@ def check_split(machine, family, what):
     rig.check(there(machine, GENERATOR), f"{what}: /lib is not /usr/lib: systemd finds the generator in /etc")
 
 
-def check_removal(machine, family, what):
+def is_enabled(machine):
+    return machine.try_run("systemctl", "is-enabled", "perfwalk")[0] == 0
+
+
+def spooled(machine):
+    return [f for f in machine.try_run("ls", f"{STORE}/spool")[1].split() if f.endswith(".otlp")]
+
+
+def fill_spool(machine, what):
+    """With what nobody takes: the receiver has ended."""
+    machine.run("systemctl", "restart", "perfwalk")
+    rig.wait_for(f"{what}: a profile that nobody takes",
+                 lambda: json.loads(machine.try_run("perfwalk", "ctl", "status", "--json")[1] or "{}").get("payloads"), 60)
+    machine.run("systemctl", "stop", "perfwalk")
+    rig.check(spooled(machine), f"{what}: it waits in the spool")
+
+
+def check_removal(machine, family, what, port):
+    fill_spool(machine, what)
     machine.run("systemctl", "start", "perfwalk")
-    machine.write(f"{STORE}/spool/kept", "spooled\n")
     edited = machine.run("cat", CONFIG)
     machine.run(*family.remove, timeout=300)
     left = [path for path in ("/usr/bin/perfwalk", "/usr/lib/perfwalk", GENERATOR, DROP_INS) if there(machine, path)]
     rig.check(not is_active(machine) and not left, f"{what}: removed, and nothing runs" + "".join("\n    " + path for path in left))
-    rig.check(machine.run("cat", family.kept) == edited and there(machine, f"{STORE}/spool/kept"),
-              f"{what}: the edited configuration is there, {family.kept}, and the spool")
+    kept = spooled(machine)
+    rig.check(machine.run("cat", family.kept) == edited and kept,
+              f"{what}: the edited configuration is there, {family.kept}, and the spool with {len(kept)} profiles")
+    install(machine, family, 1)
+    if family.kept != CONFIG:
+        machine.run("mv", family.kept, CONFIG)
+    with Sink(port) as sink:
+        machine.run("systemctl", "restart", "perfwalk")
+        rig.wait_for(f"{what}: the next installation sends the spool", lambda: not set(kept) & set(spooled(machine)), 60)
+        rig.check(sink.count() >= len(kept), f"{what}: installed again, it sends what the spool had")
+    machine.run(*family.remove, timeout=300)
     if family.purge:
         machine.run(*family.purge, timeout=300)
         rig.check(not there(machine, CONFIG) and not there(machine, STORE), f"{what}: purged, and nothing is left")
+    rig.check(not is_enabled(machine) and not there(machine, WANTED), f"{what}: and nothing of it starts at a boot")
 
 
 def on_machine(family, packages, base, what):
@@ -325,7 +355,7 @@ def on_machine(family, packages, base, what):
             check_upgrade(machine, family, what)
         check_kernels(machine, what)
         check_split(machine, family, what)
-        check_removal(machine, family, what)
+        check_removal(machine, family, what, sink.port)
     finally:
         machine.halt()
 
