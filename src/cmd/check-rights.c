@@ -28,6 +28,24 @@ bool check_has_capability(const struct check *c, int capability)
 	return sample_has_capability(&c->circumstances, capability) && !check_in_user_namespace();
 }
 
+#define PARANOID "kernel.perf_event_paranoid"
+
+/* Root with few capabilities, in a container or in the unit. */
+static void say_refusal(struct check *c)
+{
+	int level = sample_paranoid_remedy(&c->circumstances, -1);
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+		       "give it CAP_SYS_ADMIN (in a container: --cap-add=SYS_ADMIN; in the systemd "
+		       "unit: " SAMPLE_UNIT_ANEW "), or: sysctl " PARANOID "=%d",
+		       level);
+	check_say_fix(text);
+	/* A container cannot write there. */
+	if (level > 0 && access("/proc/sys/kernel/perf_event_paranoid", W_OK) == 0)
+		check_add_command(c, "sysctl " PARANOID "=%d", level);
+}
+
 void check_say_paranoid(struct check *c)
 {
 	long paranoid = c->circumstances.paranoid;
@@ -45,7 +63,8 @@ void check_say_paranoid(struct check *c)
 		check_say_fix("boot a kernel with CONFIG_PERF_EVENTS");
 		return;
 	}
-	if (admin || (perfmon && paranoid < 3))
+	/* Level 3 is Debian's, 4 Ubuntu's; the trial decides, not the number. */
+	if (admin || (perfmon && (paranoid < 3 || c->host == 0)))
 		check_say(CHECK_OK, "paranoid",
 			  "kernel.perf_event_paranoid is %ld, which %s overrides", paranoid,
 			  admin ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
@@ -53,21 +72,23 @@ void check_say_paranoid(struct check *c)
 		check_say(CHECK_OK, "paranoid",
 			  "kernel.perf_event_paranoid is %ld: everybody may sample", paranoid);
 	else {
-		/* Level 3 is Debian's, 4 Ubuntu's; the trial decides, not the number. */
 		check_say(CHECK_BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
 			  c->own < 0 && !c->circumstances.seccomp_refusal
 				  ? "nothing without CAP_SYS_ADMIN"
 			  : paranoid > 1 ? "own processes only, and no kernel frames"
 					 : "own processes only");
 		if (paranoid > 2)
-			check_say_fix(
-				"a value of Debian's and Ubuntu's kernels, set in /etc/sysctl.d or "
-				"built in");
-		check_say_fix(geteuid() == 0
-				      ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a container: "
-					"--privileged, or "
-					"--cap-add), or: sysctl kernel.perf_event_paranoid=0"
-				      : "run as root, or: sysctl kernel.perf_event_paranoid=0");
+			check_say_fix("a value of Debian's and Ubuntu's kernels, set in "
+				      "/etc/sysctl.d or built in");
+		if (c->circumstances.paranoid_refusal && geteuid() == 0)
+			say_refusal(c);
+		else
+			check_say_fix(geteuid() == 0 ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a "
+						       "container: --privileged, or "
+						       "--cap-add), or: sysctl "
+						       "kernel.perf_event_paranoid=0"
+						     : "run as root, or: sysctl "
+						       "kernel.perf_event_paranoid=0");
 		if (geteuid() != 0 && !c->circumstances.seccomp_refusal)
 			check_add_command(c, "perfwalk record -a");
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The capabilities are those of docs/containers.md. A kernel that does not know one of them wants
- * CAP_SYS_ADMIN in its place; who has that needs none of these.
+ * CAP_SYS_ADMIN in its place, and so does one that refuses it (perf_event_paranoid); who has that
+ * needs none of these.
  */
 #include "config.h"
 
@@ -40,9 +41,13 @@ static void add(char *list, size_t size, const char *option, const char *value)
 static void add_capabilities(const struct sample_circumstances *c, char *ret, size_t size)
 {
 	bool admin = sample_has_capability(c, CAP_SYS_ADMIN), old = false;
+	/* What the kernel says below a filter is not known; its setting is. */
+	bool wants_admin =
+		!admin && (c->paranoid_refusal || (c->seccomp_refusal && c->paranoid > 2));
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		if (sample_has_capability(c, wanted[i].number) || (wanted[i].of_admin && admin))
+		if (sample_has_capability(c, wanted[i].number) ||
+		    (wanted[i].of_admin && (admin || wants_admin)))
 			continue;
 		/* Negative: this kernel does not know it. */
 		if (prctl(PR_CAPBSET_READ, wanted[i].number, 0, 0, 0) < 0)
@@ -50,7 +55,7 @@ static void add_capabilities(const struct sample_circumstances *c, char *ret, si
 		else
 			add(ret, size, "--cap-add=", wanted[i].name);
 	}
-	if (old)
+	if (old || wants_admin)
 		add(ret, size, "--cap-add=", "SYS_ADMIN");
 }
 

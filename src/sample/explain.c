@@ -26,15 +26,35 @@
 /* The inode number is fixed in the kernel (include/linux/proc_ns.h). */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
-/* For a NULL attribute the kernel returns EFAULT or EACCES; EPERM and ENOSYS come from a filter. */
-static int filter_answer(void)
+static int try_call(struct perf_event_attr *attr)
 {
-	long r = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
+	long r = syscall(SYS_perf_event_open, attr, 0, -1, -1, 0UL);
 	int e = r < 0 ? errno : 0;
 
 	if (r >= 0)
 		(void)close((int)r);
+	return e;
+}
+
+/* For a NULL attribute the kernel returns EFAULT or EACCES; EPERM and ENOSYS come from a filter. */
+static int filter_answer(void)
+{
+	int e = try_call(NULL);
+
 	return e == EPERM || e == ENOSYS ? e : 0;
+}
+
+/* Where no distribution has changed that, everybody may count this of himself. */
+static bool is_refused_own(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = PERF_ATTR_SIZE_VER0,
+				       .config = PERF_COUNT_SW_TASK_CLOCK,
+				       .disabled = 1,
+				       .exclude_kernel = 1,
+				       .exclude_hv = 1};
+
+	return try_call(&attr) == EACCES;
 }
 
 static const char *status_field(const char *status, const char *name)
@@ -82,6 +102,7 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 	if (ret->emulated)
 		ret->seccomp = 0;
 	ret->seccomp_refusal = ret->seccomp > 0 ? filter_answer() : 0;
+	ret->paranoid_refusal = ret->paranoid > 2 && is_refused_own();
 }
 
 /* With the capability something else refuses it. */
@@ -101,8 +122,28 @@ const char *sample_priority_remedy(void)
 static const char *become_root(void)
 {
 	return geteuid() == 0 ? "run it with all capabilities (in a container: --privileged; "
-				"in the systemd unit: by its drop-in old-kernel.conf)"
+				"in the systemd unit: " SAMPLE_UNIT_ANEW ")"
 			      : "run as root";
+}
+
+int sample_paranoid_remedy(const struct sample_circumstances *c, pid_t pid)
+{
+	return pid != -1 || sample_has_capability(c, SAMPLE_CAP_PERFMON) ? 2 : 0;
+}
+
+static void explain_paranoid(const struct sample_circumstances *c, pid_t pid, char *buf,
+			     size_t size)
+{
+	snprintf(buf, size,
+		 "kernel.perf_event_paranoid is %ld: this kernel (Debian, Ubuntu) refuses perf "
+		 "events without CAP_SYS_ADMIN, which this process does not have%s; %s, or: sysctl "
+		 "kernel.perf_event_paranoid=%d",
+		 c->paranoid,
+		 sample_has_capability(c, SAMPLE_CAP_PERFMON) ? " (CAP_PERFMON is not enough)" : "",
+		 geteuid() == 0 ? "give it CAP_SYS_ADMIN (in a container: --cap-add=SYS_ADMIN; in "
+				  "the systemd unit: " SAMPLE_UNIT_ANEW ")"
+				: "run as root",
+		 sample_paranoid_remedy(c, pid));
 }
 
 static void explain_not_permitted(const struct sample_circumstances *c, pid_t pid, int cpu,
@@ -132,16 +173,8 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 			 "perf_event, lockdown) or a user namespace denies it; run in the host's "
 			 "namespace and see the audit log",
 			 c->paranoid);
-	else if (c->paranoid >= 3)
-		snprintf(buf, size,
-			 "kernel.perf_event_paranoid is %ld: this kernel (Debian, Ubuntu) refuses "
-			 "perf events without CAP_SYS_ADMIN, which this process does not have%s; "
-			 "%s, or set kernel.perf_event_paranoid=2 or lower by sysctl",
-			 c->paranoid,
-			 sample_has_capability(c, SAMPLE_CAP_PERFMON)
-				 ? " (CAP_PERFMON is not enough at 3)"
-				 : "",
-			 become_root());
+	else if (c->paranoid_refusal)
+		explain_paranoid(c, pid, buf, size);
 	else if (sample_has_capability(c, SAMPLE_CAP_PERFMON))
 		snprintf(buf, size,
 			 "perf_event_open is refused although this process has CAP_PERFMON "

@@ -223,8 +223,16 @@ struct sample_circumstances {
 	int seccomp;	       /* 0 off, 1 strict, 2 filter; -1 not known */
 	bool emulated;	       /* by qemu-user, which has neither perf events nor filters */
 	int seccomp_refusal;   /* the errno with which a filter refuses every call; 0: none */
+	/* The kernel refuses every call for want of CAP_SYS_ADMIN, as those of Debian and Ubuntu do
+	 * if paranoid is 3 or more; CAP_PERFMON changes nothing. */
+	bool paranoid_refusal;
 };
 void sample_read_circumstances(struct sample_circumstances *ret);
+/* The unit gets the drop-in that the kernel of now needs. */
+#define SAMPLE_UNIT_ANEW "systemctl daemon-reload && systemctl restart perfwalk"
+/* With paranoid_refusal: the highest kernel.perf_event_paranoid with which this process may sample
+ * pid, which is its user's; -1: the host. */
+int sample_paranoid_remedy(const struct sample_circumstances *c, pid_t pid);
 /* What to do if the kernel refuses this process a real-time priority; a literal. */
 const char *sample_priority_remedy(void);
 /*
