@@ -222,10 +222,10 @@ void check_say_lockdown(void)
 		return;
 	}
 	text[n] = '\0';
-	if (strstr(text, "[confidentiality]")) {
-		check_say(CHECK_BAD, "lockdown",
-			  "confidentiality: the kernel hides its own stacks");
-		check_say_fix("boot with lockdown=integrity, or record with --user-only");
+	if (tracefs_is_locked_down()) {
+		check_say(CHECK_NOTE, "lockdown",
+			  "confidentiality: no tracefs, and so no tracepoints");
+		check_say_fix("boot with lockdown=integrity for what needs them");
 	} else
 		check_say(CHECK_OK, "lockdown", "%s",
 			  strstr(text, "[integrity]") ? "integrity" : "none");

@@ -203,6 +203,8 @@ static void say_tracepoints(struct check *c)
 		}
 	}
 	check_say(CHECK_NOTE, "tracepoints", "is not readable: -e SUBSYSTEM:NAME does not work");
+	if (tracefs_is_locked_down())
+		return;
 	check_say_fix(
 		"run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
 	if (check_has_capability(c, SAMPLE_CAP_SYS_ADMIN) &&

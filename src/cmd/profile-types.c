@@ -118,7 +118,7 @@ static const char *find_mend(const struct reachable *r, const struct profile_rea
 		return NULL;
 	if (geteuid() != 0)
 		return as_root;
-	return r->host < 0 || has_tracefs() ? NULL : MOUNT;
+	return r->host < 0 || has_tracefs() || tracefs_is_locked_down() ? NULL : MOUNT;
 }
 
 static void find_others(struct profile_reached *types, const struct reachable *r)

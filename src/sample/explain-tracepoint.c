@@ -20,7 +20,7 @@
 #define MAX_NAME       64
 
 /* "none integrity [confidentiality]": the current mode is in brackets. */
-static bool is_locked_down(void)
+bool tracefs_is_locked_down(void)
 {
 	_cleanup_close_ int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
 	char text[128];
@@ -60,7 +60,7 @@ void event_explain_tracepoint(int error, const char *name, char *buf, size_t siz
 {
 	char near[128] = "";
 
-	if (is_locked_down())
+	if (tracefs_is_locked_down())
 		snprintf(buf, size,
 			 "the kernel is locked down (confidentiality), which forbids tracefs and "
 			 "with it every tracepoint: boot without lockdown=confidentiality");

@@ -170,7 +170,7 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 		snprintf(buf, size,
 			 "perf_event_open is refused although this process has CAP_SYS_ADMIN "
 			 "(kernel.perf_event_paranoid is %ld): a security module (SELinux class "
-			 "perf_event, lockdown) or a user namespace denies it; run in the host's "
+			 "perf_event) or a user namespace denies it; run in the host's "
 			 "namespace and see the audit log",
 			 c->paranoid);
 	else if (c->paranoid_refusal)

@@ -20,6 +20,10 @@ struct tracepoint_field {
 /* A file of tracefs, wherever that is mounted: a descriptor; -ENODEV: it is not mounted, or hidden
  * from this user; other -errno. */
 int tracefs_open(const char *file, int flags);
+/* The kernel was booted with lockdown=confidentiality, which leaves tracefs empty. It does not
+ * change what may be sampled: LOCKDOWN_PERF is for registers at interrupts, which we do not ask
+ * for. */
+bool tracefs_is_locked_down(void);
 /*
  * Reads events/SUBSYSTEM/NAME/FILE of tracefs ("id", "format"), wherever that is mounted. name:
  * "SUBSYSTEM:NAME". Returns the length of the text, which is terminated; -ENOENT: no such
