@@ -24,9 +24,9 @@ PLAIN = os.path.join(rig.TOP, "etc/kubernetes/perfwalk.yaml")
 ALL_VALUES = {"rate": 49, "interval": "5s", "tracefs": True, "hostNetwork": True, "priorityClassName": "system-node-critical",
               "export": {"endpoint": "http://$(NODE_IP):4318", "headersSecret": "tokens"}, "runtime": {"kind": "crio"},
               "spool": {"hostPath": "/var/lib/perfwalk"}, "config": {"symbolizer": {"lines": "yes"}},
-              "filter": {"exclude_comm": "stress-*"}, "limits": {"symbols": "64M"}, "podLabels": {"team": "a"},
+              "filter": {"exclude_comm": "stress-*"}, "limits": {"symbols": 500000000}, "podLabels": {"team": "a"},
               "seccompProfile": {"type": "Localhost", "localhostProfile": "perfwalk.json"}, "podAnnotations": {"note": "b"},
-              "resourceAttributes": {"deployment.environment": "test"}, "imagePullSecrets": [{"name": "pull"}]}
+              "resourceAttributes": {"deployment.environment": "test", "build.number": 20261127, "share": 0.25}, "imagePullSecrets": [{"name": "pull"}]}
 WRONG_VALUES = {"rat": 19, "rate": 0, "runtime": {"kind": "rkt"}, "export": {"endpoint": "collector:4318"}}
 # What podman 4.3 does not take from a pod's specification, and this host's limits.
 AS_KUBELET = f"""[containers]
@@ -67,6 +67,16 @@ def check_config(name, text):
     rig.check(p.returncode == 0, f"{name}: perfwalk takes the config: {p.stdout.strip()[-300:]}")
 
 
+def check_numbers(text):
+    """Helm reads whole numbers as floats, and would write 5e+08."""
+    documents = [d for d in yaml.safe_load_all(text) if d]
+    (config,) = [d["data"]["kubernetes.conf"] for d in documents if d["kind"] == "ConfigMap"]
+    rig.check("\nsymbols = 500000000\n" in config + "\n", "numbers are written as they were given: symbols = 500000000")
+    (environment,) = [d["spec"]["template"]["spec"]["containers"][0]["env"] for d in documents if d["kind"] == "DaemonSet"]
+    (said,) = [v["value"] for v in environment if v["name"] == "OTEL_RESOURCE_ATTRIBUTES"]
+    rig.check({"build.number=20261127", "share=0.25"} <= set(said.split(",")), f"and those of attributes: {said}")
+
+
 def check_chart(at):
     p = run(f"{at}/helm", "lint", "--strict", CHART)
     rig.check(p.returncode == 0, "helm lint" + ("" if p.returncode == 0 else p.stdout))
@@ -76,6 +86,8 @@ def check_chart(at):
         valid, said = check_schema(at, f"{name}.yaml", p.stdout, version[:-2])
         rig.check(valid and said.count("passed") == 2, f"{name}: by the schemas of Kubernetes {version[:-2]}" + ("" if valid else said))
         check_config(name, p.stdout)
+        if values:
+            check_numbers(p.stdout)
     valid, said = check_schema(at, "wrong.yaml", p.stdout.replace("hostPID", "hostPid"), "1.30")
     rig.check(not valid and "hostPid" in said, "which find a wrong key")
     for key, value in WRONG_VALUES.items():

@@ -3,6 +3,11 @@ app.kubernetes.io/name: perfwalk
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* A text, or a number as it was given: Helm has floats alone, and writes 500000000 as 5e+08. */ -}}
+{{- define "perfwalk.scalar" -}}
+{{- if kindIs "float64" . }}{{ regexReplaceAll "\\.?0+$" (printf "%.9f" .) "" }}{{ else }}{{ . }}{{ end -}}
+{{- end }}
+
 {{- define "perfwalk.config" -}}
 [profiler]
 samples_per_second = {{ .Values.rate }}
@@ -20,7 +25,7 @@ headers_file = /etc/perfwalk/secret/headers
 
 [{{ $section }}]
 {{- range $key, $value := $keys }}
-{{ $key }} = {{ $value }}
+{{ $key }} = {{ include "perfwalk.scalar" $value }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -34,7 +39,7 @@ headers_file = /etc/perfwalk/secret/headers
 {{- define "perfwalk.attributes" -}}
 {{- $all := list "host.name=$(NODE_NAME)" "k8s.node.name=$(NODE_NAME)" -}}
 {{- range $name, $value := .Values.resourceAttributes }}
-{{- $all = append $all (printf "%s=%v" $name $value) }}
+{{- $all = append $all (printf "%s=%s" $name (include "perfwalk.scalar" $value)) }}
 {{- end }}
 {{- join "," $all -}}
 {{- end }}
