@@ -21,8 +21,8 @@ from sink import Sink
 
 CHART = os.path.join(rig.TOP, "etc/kubernetes/chart")
 PLAIN = os.path.join(rig.TOP, "etc/kubernetes/perfwalk.yaml")
-ALL_VALUES = {"rate": 49, "interval": "5s", "tracefs": True, "hostNetwork": True, "priorityClassName": "system-node-critical",
-              "export": {"endpoint": "http://$(NODE_IP):4318", "headersSecret": "tokens"}, "runtime": {"kind": "crio"},
+ALL_VALUES = {"rate": 49, "interval": "5s", "tracefs": True, "sysAdmin": True, "hostNetwork": True, "priorityClassName": "system-node-critical",
+              "export": {"endpoint": "http://[$(NODE_IP)]:4318", "headersSecret": "tokens"}, "runtime": {"kind": "crio"},
               "spool": {"hostPath": "/var/lib/perfwalk"}, "config": {"symbolizer": {"lines": "yes"}},
               "filter": {"exclude_comm": "stress-*"}, "limits": {"symbols": 500000000}, "podLabels": {"team": "a"},
               "seccompProfile": {"type": "Localhost", "localhostProfile": "perfwalk.json"}, "podAnnotations": {"note": "b"},
@@ -62,7 +62,7 @@ def check_schema(at, name, text, version):
 def check_config(name, text):
     """perfwalk itself reads the config."""
     (config,) = [d["data"]["kubernetes.conf"] for d in yaml.safe_load_all(text) if d and d["kind"] == "ConfigMap"]
-    config = re.sub(r"(?m)^headers_file.*\n", "", config).replace("$(NODE_IP)", "10.0.0.1")
+    config = re.sub(r"(?m)^headers_file.*\n", "", config).replace("$(NODE_IP)", "fd00::1" if "[$(NODE_IP)]" in config else "10.0.0.1")
     p = run(rig.perfwalk(), "run", "--check-config", "-c", rig.write(f"{name}.conf", config))
     rig.check(p.returncode == 0, f"{name}: perfwalk takes the config: {p.stdout.strip()[-300:]}")
 
@@ -86,6 +86,7 @@ def check_chart(at):
         valid, said = check_schema(at, f"{name}.yaml", p.stdout, version[:-2])
         rig.check(valid and said.count("passed") == 2, f"{name}: by the schemas of Kubernetes {version[:-2]}" + ("" if valid else said))
         check_config(name, p.stdout)
+        rig.check(("- SYS_ADMIN" in p.stdout) == bool(values), f"{name}: with SYS_ADMIN if that is asked for")
         if values:
             check_numbers(p.stdout)
     valid, said = check_schema(at, "wrong.yaml", p.stdout.replace("hostPID", "hostPid"), "1.30")
