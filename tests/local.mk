@@ -11,6 +11,7 @@ check-libraries: $(BUILT_SOURCES)
 
 EXTRA_DIST += \
 	tests/foreign/build.sh tests/foreign/packages.py tests/foreign/sysroot.sh \
+	tests/kernels/bounded.c \
 	tests/kernels/guest.sh \
 	tests/kernels/judge.py \
 	tests/kernels/run.sh \

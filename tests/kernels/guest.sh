@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # /init of the virtual machine of tests/kernels/run.sh: one line a check on the second serial port, what
-# a failed check has seen on the console, then the end.
+# a failed check has seen on the console, then the end. AGAIN names what the kernel's command line has to have besides
+# at a second boot.
 #
 # Which CPU was sampled is told by who ran there: each step pins a fresh copy of the same program, under
 # a name of its own, to the CPU in question.
@@ -102,6 +103,83 @@ stop_record()
 	wait $record
 }
 
+ID=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+check_container() # HIERARCHY TEXT: a program in a group as docker's has the container's id
+{
+	mkdir -p "$1/docker/$ID" && cp /w/chain /tmp/contained || return
+	sh -c "echo \$\$ >$1/docker/$ID/cgroup.procs && exec /tmp/contained" &
+	contained=$!
+	perfwalk record -a -d $seconds -F 99 -o contained.ndjson >contained.log 2>&1
+	tr '\n' ' ' </proc/$contained/cgroup >contained.groups
+	kill $contained
+	wait $contained
+	all=$(grep -c '"process":"contained"' contained.ndjson)
+	known=$(grep '"process":"contained"' contained.ndjson | grep -c "\"container\":\"$ID\"")
+	# The shell that becomes it begins elsewhere.
+	[ "$known" -gt 0 ] && [ "$known" -eq "$all" ]
+	check $? "$2: $known of $all stacks of a container's program have its id: $(cat contained.groups)" contained.log contained.ndjson
+}
+
+# Every kernel frame has a name, and a read of /dev/zero shows the way in.
+check_kernel_frames() # FILE TEXT
+{
+	frames=$(tr ';' '\n' <"$1" | sed 's/ [0-9]*$//' | grep -c '_\[k\]$')
+	unnamed=$(tr ';' '\n' <"$1" | sed 's/ [0-9]*$//' | grep '_\[k\]$' | grep -c '0x\|^\[kernel')
+	[ "$frames" -gt 20 ] && [ "$unnamed" -eq 0 ] &&
+		grep '^dd;' "$1" | grep -q ';[A-Za-z0-9_]*[sS]y[sS]_read_\[k\];vfs_read_\[k\]'
+	set -- $? "$1" "$2"
+	{
+		grep '0x[0-9a-f]*_\[k\]\|;\[kernel[^;]*_\[k\]' "$2"
+		grep '^dd;.*_read_\[k\]' "$2"
+	} >kernel.frames
+	check "$1" "$3: $frames, $unnamed without a name" kernel.frames
+}
+
+# ---- The second boot: the kernel is locked down, and has control groups v2 alone ----
+
+LOCKDOWN=/sys/kernel/security/lockdown
+MORE="lockdown=confidentiality cgroup_no_v1=all"
+booted_again()
+{
+	perfwalk record -a -d 1 -o warm.folded >warm.out 2>&1
+	mkdir groups
+	if mount -t cgroup2 groups groups; then
+		check_container groups "control groups v2 alone"
+	else
+		skip "control groups v2: this kernel has none"
+	fi
+	mount -t securityfs securityfs /sys/kernel/security
+	if ! grep -q '\[confidentiality\]' $LOCKDOWN; then
+		skip "lockdown: this kernel has none"
+		return
+	fi
+	pin locked $LAST 600 &
+	dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
+	writer=$!
+	perfwalk record -a -d $seconds -F 99 -o locked.folded >locked.log 2>&1
+	status=$?
+	kill $writer
+	check $status "record -a under lockdown=confidentiality leaves with $status" locked.log
+	check_stacks locked.folded locked "lockdown=confidentiality" locked.log
+	check_kernel_frames locked.folded "kernel frames under lockdown=confidentiality"
+	mount -t tracefs none /sys/kernel/tracing
+	perfwalk record -a -e sched:sched_switch -d 1 -o locked2.folded >locked.log 2>&1
+	status=$?
+	[ $status -ne 0 ] && grep -q "locked down (confidentiality), which forbids tracefs" locked.log
+	check $? "no tracepoint under lockdown=confidentiality: exit status $status, and the text says why" locked.log
+	perfwalk check >locked.check 2>&1
+	status=$?
+	[ $status -eq 0 ] && grep -q "^note  *lockdown .*tracefs" locked.check && ! grep -q "mount -t tracefs" locked.check
+	check $? "check under lockdown=confidentiality: exit status $status, no tracefs, and no mount that brings it" locked.check
+	killall locked
+}
+case $(cat /proc/cmdline) in
+*"$MORE"*)
+	booted_again
+	echo END >&3
+	poweroff -f ;;
+esac
+
 # ---- A capture ----
 
 note "$(uname -r), $(nproc) CPUs, perf_event_paranoid $(cat $PARANOID)"
@@ -121,20 +199,6 @@ check_stacks a.folded chain "record -a" a.log
 [ -s a.html ] && gunzip -c a.pb.gz | grep -q chain_leaf
 check $? "flame graph page and pprof file are there" a.log
 
-# Every kernel frame has a name, and a read of /dev/zero shows the way in.
-check_kernel_frames() # FILE TEXT
-{
-	frames=$(tr ';' '\n' <"$1" | sed 's/ [0-9]*$//' | grep -c '_\[k\]$')
-	unnamed=$(tr ';' '\n' <"$1" | sed 's/ [0-9]*$//' | grep '_\[k\]$' | grep -c '0x\|^\[kernel')
-	[ "$frames" -gt 20 ] && [ "$unnamed" -eq 0 ] &&
-		grep '^dd;' "$1" | grep -q ';[A-Za-z0-9_]*[sS]y[sS]_read_\[k\];vfs_read_\[k\]'
-	set -- $? "$1" "$2"
-	{
-		grep '0x[0-9a-f]*_\[k\]\|;\[kernel[^;]*_\[k\]' "$2"
-		grep '^dd;.*_read_\[k\]' "$2"
-	} >kernel.frames
-	check "$1" "$3: $frames, $unnamed without a name" kernel.frames
-}
 if [ -e /proc/kallsyms ]; then
 	check_kernel_frames a.folded "kernel frames are named"
 	echo 1 >/proc/sys/kernel/kptr_restrict
@@ -261,8 +325,14 @@ else
 	skip "CPU hotplug: this kernel cannot"
 fi
 
-# ---- Without root ----
+# ---- Without root, and with few of its capabilities ----
 
+as_unit() # MORE COMMAND...: root with the unit's capabilities, and these
+{
+	more=$1
+	shift
+	/w/bounded "$(cat /w/unit) $more" "$@"
+}
 as_nobody() { su nobody -s /bin/sh -c "cd /tmp/nobody && $1"; }
 
 mkdir nobody && chown nobody nobody
@@ -277,10 +347,28 @@ if [ "$default" -ge 3 ]; then
 	status=$?
 	[ $status -eq 3 ] && grep -q "perf_event_paranoid is $default" three.log && [ ! -e nobody/all.folded ]
 	check $? "nobody's record -a at perf_event_paranoid $default: exit status $status, and the text says why" three.log
+	as_unit "" perfwalk record -a -d 1 -o three.folded >three.log 2>&1
+	status=$?
+	[ $status -eq 3 ] && grep -q "give it CAP_SYS_ADMIN" three.log && grep -q "sysctl kernel.perf_event_paranoid=2" three.log
+	check $? "the unit's capabilities at perf_event_paranoid $default: exit status $status, and what else is needed" three.log
+	as_unit "" perfwalk check >three.check 2>&1
+	sed -n '/^What is missing comes with:/,$p' three.check >three.end
+	grep -qx "    sysctl kernel.perf_event_paranoid=2" three.end && grep -q "^    .*--cap-add=SYS_ADMIN" three.end
+	check $? "and check there ends with the commands" three.check
+	as_unit 21 perfwalk record -a -d 1 -o three.folded >three.log 2>&1
+	status=$?
+	check $status "the unit's capabilities and CAP_SYS_ADMIN at perf_event_paranoid $default: exit status $status" three.log
 else
 	skip "perf_event_paranoid 3: this kernel's highest is 2"
 fi
 echo 2 >$PARANOID
+if [ "$(cat /proc/sys/kernel/cap_last_cap)" -ge 38 ]; then
+	as_unit "" perfwalk record -a -d 1 -o two.folded >two.log 2>&1
+	status=$?
+	check $status "the unit's capabilities at perf_event_paranoid 2: exit status $status" two.log
+else
+	skip "CAP_PERFMON: this kernel does not know it"
+fi
 as_nobody "perfwalk record -a -d 1 -o all.folded" >two.log 2>&1
 status=$?
 [ $status -eq 3 ] && grep -q "perf_event_paranoid is 2" two.log && grep -qE 'CAP_(PERFMON|SYS_ADMIN)' two.log
@@ -311,5 +399,15 @@ else
 	skip "suspend: this kernel cannot"
 fi
 
+# ---- Control groups v1 alone ----
+
+if mkdir groups && mount -t tmpfs groups groups && mkdir groups/cpu groups/memory && mount -t cgroup -o cpu cpu groups/cpu; then
+	mount -t cgroup -o memory memory groups/memory # of some kernels only by a parameter
+	check_container groups/cpu "control groups v1 alone"
+else
+	skip "control groups v1: this kernel has none"
+fi
+
+echo "AGAIN $MORE" >&3
 echo END >&3
 poweroff -f

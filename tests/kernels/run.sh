@@ -105,7 +105,7 @@ emulate() # CONSOLE RESULTS QEMU-OPTIONS...
 	esac
 	# shellcheck disable=SC2086
 	exec timeout -k 10 "$limit" "qemu-system-$processor" -accel tcg $clock "$@" \
-		-append "$ports seconds=$seconds quiet panic=-1 rdinit=/init"
+		-append "$ports seconds=$seconds quiet panic=-1 rdinit=/init $parameters"
 }
 
 find_perfwalk()
@@ -220,6 +220,14 @@ add_judged()
 	done
 }
 
+# The capabilities of the unit, as numbers.
+unit_capabilities()
+{
+	for name in $(sed -n 's/^CapabilityBoundingSet=//p' "$top/etc/perfwalk.service.in"); do
+		sed -nE "s/^#define $name[[:space:]]+([0-9]+)$/\1/p" /usr/include/linux/capability.h
+	done
+}
+
 make_initramfs()
 {
 	root=$work/root
@@ -236,6 +244,9 @@ make_initramfs()
 	workloads "$work/workloads" chain-static blip
 	add_program "${known:-$work/workloads/chain-static}" /w/chain
 	cp "$work/workloads/blip" "$root/w/blip"
+	${WORKLOAD_CC:-gcc} -O2 -o "$work/bounded" "$top/tests/kernels/bounded.c" || give_up "bounded.c does not compile"
+	add_program "$work/bounded" /w/bounded
+	unit_capabilities >"$root/w/unit"
 	cp "$top/tests/kernels/guest.sh" "$root/init"
 	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
 	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
@@ -265,9 +276,10 @@ judge() # NAME BASE64
 }
 
 # The guest writes its verdicts to the second serial port, clear of what the kernel says on the first.
-boot() # PACKAGE
+boot() # PARAMETER...: more for the kernel, as the guest has asked for; none the first time
 {
-	label=${kernel##*/vmlinu[xz]-}
+	parameters=$* again=
+	label=${kernel##*/vmlinu[xz]-}${parameters:+-again}
 	results=$logs/$label.results
 	begin=$(date +%s)
 	: >"$results"
@@ -282,6 +294,7 @@ boot() # PACKAGE
 		PASS | FAIL | SKIP) count "$verdict" "$label: $text" ;;
 		NOTE) say "     $label: $text" ;;
 		STACKS) judge "$text" ;;
+		AGAIN) again=$text ;;
 		esac
 	done <<-END
 		$(tr -d '\r' <"$results")
@@ -292,6 +305,8 @@ boot() # PACKAGE
 		count FAIL "$label: did not come to its end in $(($(date +%s) - begin)) s; see $logs/$label.console"
 		tail -n 15 "$logs/$label.console"
 	fi
+	# shellcheck disable=SC2086
+	[ -z "$again" ] || boot $again
 }
 
 mkdir -p "$cache" "$logs" || exit 1
@@ -311,7 +326,7 @@ for item in "$@"; do
 	[0-9]*) item=$(offered "$item") ;;
 	esac
 	if [ -n "$item" ] && unpack "$item"; then
-		boot "$item"
+		boot
 	else
 		count SKIP "${item:-no such series}: no such kernel on offer (see $logs/apt.log)"
 	fi
