@@ -23,6 +23,10 @@ import urllib.parse
 
 # ---- host.name in the bytes of a message ----
 
+PROFILES_DATA = {1, 2}  # resource_profiles, dictionary
+OF_STORE = 15  # what a store has beside them
+
+
 def varint(n):
     out = bytearray()
     while n > 127:
@@ -54,6 +58,8 @@ def fields(data):
             contents, at = data[at:at + n], at + n
         else:
             at += 8 if kind == 1 else 4
+        if at > len(data):
+            raise IndexError("cut short")
         yield tag >> 3, data[begin:at], contents
 
 
@@ -66,7 +72,7 @@ def is_host_name(attribute):
 
 
 def with_host(data, name):
-    """ProfilesData with that host.name in each Resource."""
+    """ProfilesData with that host.name in each Resource, and nothing else."""
     ours = message(1, message(1, b"host.name") + message(2, message(1, name.encode())))
     out = b""
     for number, whole, contents in fields(data):
@@ -78,8 +84,24 @@ def with_host(data, name):
                     part = message(1, ours + others)
                 parts += part
             whole = message(1, parts)
-        out += whole
+        if number in PROFILES_DATA:
+            out += whole
     return out
+
+
+def read_window(path):
+    """As a capture writes it, or gzipped, as a store has it."""
+    with open(path, "rb") as f:
+        data = f.read()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    try:
+        numbers = {number for number, _, _ in fields(data)}
+    except IndexError:
+        numbers = set()
+    if not PROFILES_DATA <= numbers | {2} <= PROFILES_DATA | {OF_STORE}:
+        sys.exit(f"{path}: no OTLP profiles; record -o FILE.otlp makes such a file")
+    return data
 
 
 # ---- Sending ----
@@ -167,10 +189,7 @@ def main():
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--pid", type=int, help="of the receiver, if it runs here")
     options = parser.parse_args()
-    windows = []
-    for name in options.windows:
-        with open(name, "rb") as f:
-            windows.append(f.read())
+    windows = [read_window(name) for name in options.windows]
     n, best, worst = options.hosts or options.first, 0, None
     while not worst or worst - best > max(1, best // 10):
         attempt = Attempt(options, windows, n).run()

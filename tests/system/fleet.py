@@ -6,6 +6,7 @@ gateway: a real Collector with etc/fleet/gateway.yaml, killed while its backend 
 promtool; the dashboard asks for metrics that the daemon has."""
 import collections
 import csv
+import gzip
 import io
 import json
 import os
@@ -215,13 +216,16 @@ def check_gateway():
 
 
 def check_simulator():
-    """tests/bench/fleet.py: each host sends the window under a name of its own."""
+    """tests/bench/fleet.py: each host sends a window under a name of its own, or one that a daemon's store has."""
     window, collector = rig.path("window.otlp"), otelcol.start({"all": ("http", "")})
     rig.record("-d", "1", "-F", "199", "-o", window, "--", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
     with open(window, "rb") as f:
-        n = otelcol.count([f.read()])
+        data = f.read()
+    n, stored = otelcol.count([data]), rig.path("stored.otlp.gz")
+    with gzip.open(stored, "wb") as f:
+        f.write(data + b"\x7a\x03abc")  # what the store has beside OTLP, in a field of its own
     p = subprocess.run([sys.executable, os.path.join(rig.TOP, "tests/bench/fleet.py"), "--hosts", "8", "--interval", "1", "--seconds", "2",
-                        "--slow", "60", "--endpoint", f"http://127.0.0.1:{collector.ports['all']}", window],
+                        "--slow", "60", "--endpoint", f"http://127.0.0.1:{collector.ports['all']}", window, stored],
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=300)
     rig.check(p.returncode == 0, f"the simulator: {p.stdout.strip()[-300:]}")
     collector.stop()
