@@ -3,7 +3,8 @@
 # build.sh BUNDLE TAG VERSION PROCESSOR: what `make image` makes in the build directory: the image TAG of the archive of
 # `make bundle`, in the store of podman (or of $IMAGE_BUILDER: buildah, docker), and as an archive for `podman load` and
 # `docker load`, perfwalk-image-VERSION-PROCESSOR.tar.gz. No registry is asked, and nothing of it runs: a bundle for
-# another processor makes an image for that. An image is as old as the sources.
+# another processor makes an image for that. An image is as old as the sources. The certificate authorities are this
+# host's, or $IMAGE_AUTHORITIES, a file; "none": then profiles go over https only with `certificate` in the configuration.
 set -eu
 
 umask 022
@@ -17,7 +18,7 @@ aarch64) platform=linux/arm64 ;;
 *) platform=linux/$processor ;;
 esac
 archive=$name-image-$version-$processor.tar.gz
-authorities=/etc/ssl/certs/ca-certificates.crt
+place=/etc/ssl/certs/ca-certificates.crt # where perfwalk looks
 context=$(mktemp -d)
 trap 'rm -rf "$context"' EXIT INT TERM
 
@@ -26,6 +27,20 @@ for candidate in podman buildah docker; do
 	[ -n "$builder" ] || ! command -v $candidate >/dev/null || builder=$candidate
 done
 [ -n "$builder" ] || { echo "make image: podman, buildah or docker builds images, and none is installed" >&2; exit 1; }
+
+authorities=${IMAGE_AUTHORITIES:-}
+for candidate in $place /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem; do
+	[ -n "$authorities" ] || [ ! -s $candidate ] || authorities=$candidate
+done
+case $authorities in
+none) ;;
+"")
+	echo "make image: this host has no certificate authorities, and without them the image sends nothing over https;" \
+		"on Debian: apt-get install ca-certificates, or IMAGE_AUTHORITIES=FILE, or IMAGE_AUTHORITIES=none" >&2
+	exit 1 ;;
+*)
+	[ -s "$authorities" ] || { echo "make image: IMAGE_AUTHORITIES: $authorities is no file with authorities" >&2; exit 1; } ;;
+esac
 
 lay_out()
 {
@@ -40,7 +55,7 @@ lay_out()
 		$name-net:x:60802:60802::/:/sbin/nologin >"$root/etc/passwd"
 	printf '%s\n' root:x:0: $name:x:60801: $name-net:x:60802: >"$root/etc/group"
 	echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
-	[ ! -e $authorities ] || cp -L $authorities "$root/$authorities"
+	[ "$authorities" = none ] || cp -L "$authorities" "$root$place"
 	find "$root" -depth -exec touch -hd "@$date" {} +
 }
 

@@ -7,8 +7,10 @@ refuses perf_event_open, `check` says so."""
 import glob
 import json
 import os
+import platform
 import re
 import subprocess
+import tarfile
 
 import otelcol
 import rig
@@ -28,10 +30,37 @@ def build():
     archive = max(glob.glob(os.path.join(build_dir, "perfwalk-image-*.tar.gz")), key=os.path.getmtime)
     size = os.path.getsize(archive)
     rig.check(size < LARGEST_BYTES, f"the image has {size / 1e6:.1f} MB, compressed")
+    rig.check(files_of(archive)["etc/ssl/certs/ca-certificates.crt"] > 0, "it has certificate authorities, for https")
     remove()
     subprocess.run(["sh", "-c", f"zcat {archive} | podman load -q"], stdout=subprocess.DEVNULL, check=True)
     said = json.loads(podman("inspect", TAG))[0]
     rig.check(said["Healthcheck"]["Test"][-2:] == ["ctl", "status"], "loaded from its archive it has a health check")
+
+
+def files_of(archive):
+    """Of all its layers: names, and sizes."""
+    found = {}
+    with tarfile.open(archive) as outer:
+        for layer in outer:
+            if layer.name.endswith(".tar"):
+                with tarfile.open(fileobj=outer.extractfile(layer)) as inner:
+                    found.update((f.name, f.size) for f in inner if f.isfile())
+    return found
+
+
+def check_no_authorities():
+    """A host that has none: no image that fails at its first https."""
+    build_dir = os.path.dirname(rig.perfwalk())
+    bundle = max(glob.glob(os.path.join(build_dir, "perfwalk-bundle-*.tar.xz")), key=os.path.getmtime)
+    script = os.path.join(rig.TOP, "etc/image/build.sh")
+    hide = "mount --make-rprivate / && for d in /etc/ssl /etc/pki; do [ ! -d $d ] || mount -t tmpfs none $d; done"
+    for given in (None, "/nosuch"):
+        more = {"IMAGE_AUTHORITIES": given} if given else {}
+        p = subprocess.run(["unshare", "-m", "sh", "-c", f'{hide} && exec sh "$@"', "sh", script, bundle, TAG, "0", platform.machine()],
+                           cwd=rig.workdir(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+                           env={**os.environ, **more})
+        rig.check(p.returncode == 1 and (given or "apt-get install ca-certificates") in p.stdout,
+                  f"without certificate authorities there is no image: {p.stdout.strip()}")
 
 
 def remove():
@@ -51,9 +80,17 @@ def documented_options():
     return options
 
 
-def check_said(options, without, words):
-    """What `check` says in the image without the option that begins so."""
-    kept = [o for o in options if not without or not o.startswith(without)]
+def refusing():
+    """The filter of docs/containers.md without perf_event_open."""
+    with open(os.path.join(rig.TOP, "etc/image/seccomp.json"), encoding="utf-8") as f:
+        profile = json.load(f)
+    profile["syscalls"][0]["names"].remove("perf_event_open")
+    return "--security-opt=seccomp=" + rig.write("refusing.json", json.dumps(profile))
+
+
+def check_said(options, without, words, instead=None):
+    """What `check` says in the image without the option that begins so, or with another one instead."""
+    kept = [o for o in options if not without or not o.startswith(without)] + ([instead] if instead else [])
     p = subprocess.run(["podman", "--runtime", "runc", "run", "--rm", *Containers(None).options(), *kept, TAG, "check"],
                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False, timeout=120)
     missing = [w for w in words if w not in p.stdout]
@@ -114,6 +151,10 @@ def main():
                                    "pid namespace    the host's", "a filter is in force, but allows perf_event_open"])
         check_said(options, "--pid=host", ["pid namespace    not the host's: processes outside have no names",
                                            "in a container: --pid=host"])
+        check_said(options, "--security-opt=seccomp", ["BAD   seccomp          a filter refuses perf_event_open",
+                                                       "these options of podman or docker:\n    --security-opt=seccomp=unconfined\n"],
+                   refusing())
+        check_no_authorities()
         check_daemon(options)
     finally:
         remove()
