@@ -65,6 +65,34 @@ def link(base, package):
     return p.returncode, p.stdout
 
 
+# What the daemon does, by what SELinux asks for it: the type of what it is done to, class, permission.
+DOES = {
+    "starts, with its loader and libraries": [("ld_so_t", "file", "execute"), ("lib_t", "file", "execute")],
+    "exports to any port": [("http_port_t", "tcp_socket", "name_connect"), ("unreserved_port_t", "tcp_socket", "name_connect"),
+                            ("port_t", "tcp_socket", "name_connect")],
+    "serves [metrics]": [("unreserved_port_t", "tcp_socket", "name_bind"), ("node_t", "tcp_socket", "node_bind")],
+    "tells systemd that it is ready": [("init_t", "unix_dgram_socket", "sendto"), ("init_runtime_t", "sock_file", "write")],
+    "reads tracepoints": [("tracefs_t", "dir", "search"), ("tracefs_t", "file", "read")],
+    "samples": [("perfwalk_t", "perf_event", "open"), ("perfwalk_t", "perf_event", "cpu"), ("perfwalk_t", "capability2", "perfmon")],
+}
+
+
+def may(policy, target, kind, permission):
+    p = run("sesearch", "-A", "-s", "perfwalk_t", "-t", target, "-c", kind, "-p", permission, policy)
+    if p.returncode:
+        rig.fail(f"sesearch: {p.stdout}")
+    return bool(p.stdout.strip())
+
+
+def check_linked(policy):
+    """The domain is permissive: on a host nobody would notice what its rules lack."""
+    rig.need_programs("sesearch")
+    for what, rules in DOES.items():
+        missing = [r for r in rules if not may(policy, *r)]
+        rig.check(not missing, f"by the rules of both the daemon {what}" + (f", but {missing}" if missing else ""))
+    rig.check(not may(policy, "shadow_t", "file", "read"), "and reads no passwords")
+
+
 def check_selinux():
     rig.need_programs("checkmodule", "semodule_package", "semodule_link", "semodule_expand")
     text = read(os.path.join(SELINUX, "perfwalk.te"))
@@ -80,6 +108,7 @@ def check_selinux():
     rig.check(p.returncode == 0, "Debian's base policy is there" + ("" if p.returncode == 0 else p.stderr))
     status, said = link(p.stdout.strip(), package)
     rig.check(status == 0, "the module links with it, and breaks none of its rules" + ("" if status == 0 else said[-500:]))
+    check_linked(rig.path("policy"))
     package, _ = make_module("shadow", text.replace("{ file_type -shadow_t }", "file_type"))
     status, said = link(p.stdout.strip(), package)
     rig.check(status != 0 and "neverallow violated" in said, "where one that reads the passwords does")
