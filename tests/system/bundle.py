@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: -
 """The archive of `make bundle` on a host that has nothing but busybox, and no C library but musl: a capture with names,
-of a program of musl too, the daemon with its endpoint for metrics, https by the authorities where Red Hat keeps them."""
+of a program of musl too, the daemon with its endpoint for metrics, https by the authorities where Red Hat keeps them; then its removal."""
 import glob
 import gzip
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -45,8 +46,11 @@ def unpack(root):
     rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
     rig.check(any(n.endswith("/doc/perfwalk/perfwalk.conf") for n in names), "the default configuration is in its documentation")
     subprocess.run(["tar", "-xJf", archive, "-C", root], check=True)
+    rig.check(os.path.exists(os.path.join(root, "usr/local/lib/systemd/system-generators/perfwalk-generator")),
+              "systemd finds the generator that chooses the unit's drop-in")
     mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
     rig.check(mode == 0o2755, f"a directory that was there keeps its mode: {mode:o}")
+    return archive
 
 
 def check_parts(root, program):
@@ -147,13 +151,23 @@ def check_daemon(root, program):
         raise
 
 
+def check_removal(root, archive):
+    """As docs/install.md says; here / is that root."""
+    with open(os.path.join(rig.TOP, "docs/install.md"), encoding="utf-8") as f:
+        text = f.read()
+    commands = re.search(r"(?s)\n    tar -tJf \S+ (.*?)\n    systemctl", text)[1].replace(" /", f" {root}/")
+    subprocess.run(["sh", "-ec", f"tar -tJf {archive} {commands}"], check=True)
+    left = [os.path.join(d, f) for d, _, names in os.walk(root + "/usr") for f in names]
+    rig.check(not left, f"removed as the docs say, nothing of it is left: {left}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("busybox", "openssl", "unshare", "chroot")
     if not os.path.exists(os.path.join(os.path.dirname(rig.perfwalk()), "Makefile")):
         rig.skip("the program under test is not in its build directory")
     root = make_root()
-    unpack(root)
+    archive = unpack(root)
     program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
     check_libraries(root, program)
     check_parts(root, program)
@@ -161,6 +175,7 @@ def main():
     programs = [("chain", ["_start", "...", "main", "chain_one", "chain_two"]), *start_musl(root)]
     check_capture(root, program, programs)
     check_daemon(root, program)
+    check_removal(root, archive)
 
 
 rig.run(main)
