@@ -19,7 +19,8 @@
 struct reachable {
 	int host, own; /* 0 or -errno */
 	char error[1024];
-	bool kernel; /* its code, too */
+	bool kernel;  /* its code, too */
+	bool library; /* the allocation library is there */
 };
 
 static void find_reachable(struct reachable *r)
@@ -98,11 +99,12 @@ static void find_memory_growth(struct profile_reached *t, const struct reachable
 		t->reach = REACH_NONE;
 }
 
-static void find_allocations(struct profile_reached *t)
+static void find_allocations(struct profile_reached *t, struct reachable *r)
 {
 	struct broker_event events[ALLOCATIONS_N_EVENTS];
 	int e = allocations_events(events, t->why, sizeof(t->why));
 
+	r->library = e == 0;
 	if (e == 0)
 		e = uprobes_place(&events[0].event, 0, t->why, sizeof(t->why));
 	if (e == 0 && (e = sample_event_try(&events[0].event)) < 0)
@@ -121,12 +123,12 @@ static const char *find_mend(const struct reachable *r, const struct profile_rea
 	return r->host < 0 || has_tracefs() || tracefs_is_locked_down() ? NULL : MOUNT;
 }
 
-static void find_others(struct profile_reached *types, const struct reachable *r)
+static void find_others(struct profile_reached *types, struct reachable *r)
 {
 	find_off_cpu(&types[1], r);
 	find_locks(&types[2], r);
 	find_memory_growth(&types[3], r);
-	find_allocations(&types[4]);
+	find_allocations(&types[4], r);
 }
 
 void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N])
@@ -155,6 +157,8 @@ void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N])
 			set_reach(&ret[i], &r);
 	for (int i = 0; i < PROFILE_TYPES_N; i++)
 		ret[i].mend = find_mend(&r, &ret[i], types[i].as_root);
+	if (!r.library)
+		ret[4].mend = NULL;
 }
 
 const char *profile_reach_text(enum profile_reach reach)

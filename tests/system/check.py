@@ -90,6 +90,9 @@ def causes(program):
     for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it has a line for {name}")
+    if "the allocation library is not installed" in p.stdout:
+        rig.check(" -> " not in p.stdout.partition("the allocation library is not installed")[2].splitlines()[1],
+                  "no right and no mount brings the allocation library")
 
 
 def paranoid_kernels(program):
