@@ -41,9 +41,8 @@ static void say_refusal(struct check *c)
 		       "unit: " SAMPLE_UNIT_ANEW "), or: sysctl " PARANOID "=%d",
 		       level);
 	check_say_fix(text);
-	/* A container cannot write there. */
-	if (level > 0 && access("/proc/sys/kernel/perf_event_paranoid", W_OK) == 0)
-		check_add_command(c, "sysctl " PARANOID "=%d", level);
+	if (level > 0)
+		check_add_sysctl(c, PARANOID, level);
 }
 
 void check_say_paranoid(struct check *c)
@@ -83,12 +82,13 @@ void check_say_paranoid(struct check *c)
 		if (c->circumstances.paranoid_refusal && geteuid() == 0)
 			say_refusal(c);
 		else
-			check_say_fix(geteuid() == 0 ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a "
-						       "container: --privileged, or "
-						       "--cap-add), or: sysctl "
-						       "kernel.perf_event_paranoid=0"
-						     : "run as root, or: sysctl "
-						       "kernel.perf_event_paranoid=0");
+			check_say_fix(geteuid() != 0 ? "run as root, or: sysctl " PARANOID "=0"
+				      : c->circumstances.has_perfmon
+					      ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a "
+						"container: --privileged, or "
+						"--cap-add), or: sysctl " PARANOID "=0"
+					      : "give it CAP_SYS_ADMIN (in a container: "
+						"--cap-add=SYS_ADMIN), or: sysctl " PARANOID "=0");
 		if (geteuid() != 0 && !c->circumstances.seccomp_refusal)
 			check_add_command(c, "perfwalk record -a");
 	}
@@ -141,6 +141,22 @@ static void add_name(char *list, size_t size, enum peer who)
 	size_t n = strlen(list);
 
 	(void)snprintf(list + n, size - n, "%s%s", n ? ", " : "", sandbox_name(who));
+}
+
+/* version: or -errno. */
+static void say_landlock(int version)
+{
+	if (version < 0) {
+		check_say(CHECK_NOTE, "sandbox",
+			  "no Landlock (%s): files are limited by the filters and the user alone",
+			  strerror(-version));
+		check_say_fix(version == -EOPNOTSUPP
+				      ? "boot with landlock in lsm= besides what "
+					"/sys/kernel/security/lsm has"
+				      : "boot Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK");
+	} else
+		check_say(CHECK_OK, "sandbox", "Landlock (version %d) limits what each may open",
+			  version);
 }
 
 /* Not deduced: each role is taken on by a process that then tries to get out. */
@@ -196,13 +212,7 @@ void check_say_sandbox(const struct check *c)
 		check_say(CHECK_NOTE, "sandbox",
 			  "no filter in %s: before Linux 3.17 they make files in /dev/shm by name",
 			  without);
-	if (landlock < 0)
-		check_say(CHECK_NOTE, "sandbox",
-			  "no Landlock (%s): files are limited by the filters and the user alone",
-			  strerror(-landlock));
-	else
-		check_say(CHECK_OK, "sandbox", "Landlock (version %d) limits what each may open",
-			  landlock);
+	say_landlock(landlock);
 	if (geteuid() != 0)
 		check_say(CHECK_NOTE, "sandbox",
 			  "not root: all processes run as this user, none is without the network");
@@ -246,8 +256,9 @@ void check_say_namespaces(void)
 		check_say(CHECK_OK, "pid namespace", "the host's");
 }
 
-void check_say_kernel_names(void)
+void check_say_kernel_names(struct check *c)
 {
+	bool syslog = sample_has_capability(&c->circumstances, SAMPLE_CAP_SYSLOG);
 	FILE *f = fopen("/proc/kallsyms", "re");
 	unsigned long long address = 0;
 	char text[512];
@@ -265,10 +276,17 @@ void check_say_kernel_names(void)
 	check_say(CHECK_NOTE, "kernel names",
 		  "/proc/kallsyms is hidden (kernel.kptr_restrict is %ld)", restriction);
 	/* At 0 the kernel also shows it to those who may sample the kernel without a capability. */
-	(void)snprintf(text, sizeof(text), "%s%s",
-		       geteuid() == 0 ? "give it CAP_SYSLOG" : "run as root or with CAP_SYSLOG",
-		       restriction > 1	  ? ", and: sysctl kernel.kptr_restrict=1"
+	(void)snprintf(text, sizeof(text), "%s%s%s",
+		       syslog		? ""
+		       : geteuid() == 0 ? "give it CAP_SYSLOG"
+					: "run as root or with CAP_SYSLOG",
+		       syslog		  ? ""
+		       : restriction > 1  ? ", and: "
 		       : restriction == 0 ? ", or: sysctl kernel.perf_event_paranoid=1"
-					  : "");
-	check_say_fix(text);
+					  : "",
+		       restriction > 1 ? "sysctl kernel.kptr_restrict=1" : "");
+	if (*text)
+		check_say_fix(text);
+	if (restriction > 1)
+		check_add_sysctl(c, "kernel.kptr_restrict", 1);
 }

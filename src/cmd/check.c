@@ -30,9 +30,10 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define RATE_HZ	    99
-#define STACK_BYTES 32768
-#define RING_BYTES  (UINT64_C(2) << 20)
+#define RATE_HZ	       99
+#define STACK_BYTES    32768
+#define RING_BYTES     (UINT64_C(2) << 20)
+#define SIDEBAND_BYTES (UINT64_C(256) << 10)
 
 const struct command check_command = {
 	.name = "check",
@@ -79,6 +80,17 @@ void check_add_command(struct check *c, const char *format, ...)
 		memcpy(c->commands + n, "\n", 2);
 }
 
+void check_add_sysctl(struct check *c, const char *name, long value)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "/proc/sys/%s", name);
+	for (char *p = path; *p; p++)
+		*p = *p == '.' ? '/' : *p;
+	if (geteuid() != 0 || access(path, W_OK) == 0)
+		check_add_command(c, "sysctl %s=%ld", name, value);
+}
+
 long check_read_number(const char *path, long fallback)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -103,7 +115,7 @@ static void try_rings(struct check *c)
 	c->ring_bytes = RING_BYTES;
 	c->rings = events && rings ? 0 : -ENOMEM;
 	for (; n < c->n_cpus && c->rings == 0; n++) {
-		uint64_t bytes = RING_BYTES, sideband = 256 << 10;
+		uint64_t bytes = RING_BYTES, sideband = SIDEBAND_BYTES;
 		int r = sample_open_cpu(&c->options, &c->features, c->cpus[n], pid, NULL,
 					&events[n], c->ring_error, sizeof(c->ring_error));
 
@@ -152,13 +164,15 @@ static void try_events(struct check *c)
 /* ---- Saying ---- */
 
 /* One as root has others' processes hidden from it only in a container; others by hidepid. */
-static void say_proc(void)
+static void say_proc(struct check *c)
 {
 	if (access("/proc/1/status", R_OK) == 0)
 		return;
 	check_say(CHECK_NOTE, "/proc",
 		  "processes of other users are hidden (hidepid): they have no names");
 	check_say_fix("run as root, or mount /proc with gid= of one of your groups");
+	if (geteuid() != 0)
+		check_add_command(c, "mount -o remount,gid=%u /proc", (unsigned int)getegid());
 }
 
 static void say_sys(struct check *c)
@@ -339,7 +353,18 @@ static void say_event(const struct check *c)
 	}
 }
 
-static void say_rings(const struct check *c)
+/* What all rings take, besides what others may have: the quota is for each CPU and user. */
+static void add_quota(struct check *c)
+{
+	static const char setting[] = "kernel.perf_event_mlock_kb";
+	long have = check_read_number("/proc/sys/kernel/perf_event_mlock_kb", 0);
+	uint64_t bytes = RING_BYTES + SIDEBAND_BYTES + 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!check_has_capability(c, SAMPLE_CAP_IPC_LOCK))
+		check_add_sysctl(c, setting, have + (long)(bytes >> 10));
+}
+
+static void say_rings(struct check *c)
 {
 	struct rlimit limit = {0};
 	char each[32], asked[32], memlock[32] = "unlimited";
@@ -351,6 +376,8 @@ static void say_rings(const struct check *c)
 		(void)text_format_bytes(memlock, sizeof(memlock), limit.rlim_cur);
 	(void)text_format_bytes(each, sizeof(each), c->ring_bytes);
 	(void)text_format_bytes(asked, sizeof(asked), RING_BYTES);
+	if (c->rings < 0 || c->ring_bytes < RING_BYTES)
+		add_quota(c);
 	if (c->rings < 0) {
 		check_say(CHECK_BAD, "rings", "%s", c->ring_error);
 		return;
@@ -376,7 +403,7 @@ static void say_rate(struct check *c)
 		check_say(CHECK_NOTE, "rate",
 			  "kernel.perf_event_max_sample_rate is %ld: fewer samples", max);
 		check_say_fix("sysctl kernel.perf_event_max_sample_rate=10000");
-		check_add_command(c, "sysctl kernel.perf_event_max_sample_rate=10000");
+		check_add_sysctl(c, "kernel.perf_event_max_sample_rate", 10000);
 	} else
 		check_say(CHECK_OK, "rate", "kernel.perf_event_max_sample_rate is %ld", max);
 }
@@ -452,9 +479,9 @@ int check_main(int argc, char **argv)
 	check_say_sandbox(c);
 	check_say_lockdown();
 	check_say_namespaces();
-	say_proc();
+	say_proc(c);
 	say_sys(c);
-	check_say_kernel_names();
+	check_say_kernel_names(c);
 	say_cgroups(c);
 	say_interpreters(c);
 	say_descriptors(c);

@@ -28,6 +28,9 @@ void check_say_fix(const char *text);
 /* A command to copy, for the end. */
 void check_add_command(struct check *c, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The command that sets a setting of the kernel, such as "kernel.kptr_restrict"; none if root
+ * cannot, as in a container. */
+void check_add_sysctl(struct check *c, const char *name, long value);
 /* The number in a file of /proc/sys, or fallback. */
 long check_read_number(const char *path, long fallback);
 
@@ -42,4 +45,4 @@ void check_say_seccomp(const struct check *c);
 void check_say_sandbox(const struct check *c);
 void check_say_lockdown(void);
 void check_say_namespaces(void);
-void check_say_kernel_names(void);
+void check_say_kernel_names(struct check *c);

@@ -381,6 +381,12 @@ n=$(awk '/^blip;_start;.*;main;blip_burn/ { n += $NF } END { print n + 0 }' nobo
 check $? "nobody's own command at 2: exit status $status, $n of $all stacks complete, no kernel frames" \
 	own.log nobody/own.folded
 
+as_nobody "ulimit -l 0; perfwalk check" >quota.log 2>&1
+kb=$(sed -n 's/^    sudo sysctl kernel.perf_event_mlock_kb=//p' quota.log)
+[ -n "$kb" ] && echo "$kb" >/proc/sys/kernel/perf_event_mlock_kb && as_nobody "ulimit -l 0; perfwalk check" >quota.log 2>&1
+grep -q '^ok  *rings  *2.0 MiB for each' quota.log
+check $? "the quota that check asks for nobody, $kb KiB, is enough for all rings" quota.log
+
 # ---- Suspend: all CPUs but the first go and come, and perfwalk is frozen meanwhile ----
 
 if grep -q mem /sys/power/state 2>/dev/null && [ -w /sys/class/rtc/rtc0/wakealarm ]; then

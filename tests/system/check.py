@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/cmd src/sample src/process
 """`perfwalk check` says what a capture then finds: as root, as nobody, in containers."""
+import errno
 import os
 import platform
 import re
@@ -13,17 +14,18 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-
           "--bounding-set=-all"]
 
 BOUNDED = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
-# perf_event_open: EACCES.
+# A system call, its number and the error first: refused. The kernel lets one without privileges have such a filter.
 REFUSING = """
-import ctypes, os, platform, struct, sys
-number = 298 if platform.machine() == "x86_64" else 241
-code = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number, 6, 0, 0, 0x5000d, 6, 0, 0, 0x7fff0000)
+import ctypes, os, struct, sys
+number, error = int(sys.argv.pop(1)), int(sys.argv.pop(1))
+code = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, number, 6, 0, 0, 0x50000 | error, 6, 0, 0, 0x7fff0000)
 buffer = ctypes.create_string_buffer(code)
 prctl = ctypes.CDLL(None).prctl
 if prctl(38, 1, 0, 0, 0) or prctl(22, 2, struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer)), 0, 0):
     sys.exit("no filter")
 os.execv(sys.argv[1], sys.argv[1:])
 """
+PERF_EVENT_OPEN, LANDLOCK = (298 if platform.machine() == "x86_64" else 241), 444
 
 
 def run(*argv):
@@ -85,26 +87,62 @@ def causes(program):
     rig.check(p.returncode == 0 and "mount -t tracefs" not in p.stdout,
               f"lockdown takes tracefs away, which no mount brings back, and nothing else: {verdict(p)}")
     paranoid_kernels(program)
+    closing_commands(program)
     not_mounted(program)
     p = run(program, "check")
-    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
-                 "PMU", "kernel features", "rings", "rate"):
-        rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it has a line for {name}")
     if "the allocation library is not installed" in p.stdout:
         rig.check(" -> " not in p.stdout.partition("the allocation library is not installed")[2].splitlines()[1],
                   "no right and no mount brings the allocation library")
+    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
+                 "PMU", "kernel features", "rings", "rate"):
+        rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it has a line for {name}")
+
+
+# What check's closing list is made of: a cause, how it is made here, who asks, and the command that mends it.
+CAUSES = [
+    ("kernel names, at kptr_restrict 2", "touch $D/none && echo 2 >$D/two && mount --bind $D/none /proc/kallsyms && "
+     "mount --bind $D/two /proc/sys/kernel/kptr_restrict", [], r"sysctl kernel\.kptr_restrict=1"),
+    ("the rings' quota", "true", ["prlimit", "--memlock=0:0", *NOBODY], r"sudo sysctl kernel\.perf_event_mlock_kb=(\d+)"),
+    ("hidden processes", "mount -t proc -o hidepid=2 proc /proc", NOBODY, r"sudo mount -o remount,gid=65534 /proc"),
+    ("the kernel's highest rate", "echo 100 >$D/rate && mount --bind $D/rate /proc/sys/kernel/perf_event_max_sample_rate", [],
+     r"sysctl kernel\.perf_event_max_sample_rate=10000"),
+    ("open files", "true", ["prlimit", "--nofile=20:20"], r"prlimit --pid \$\$ --nofile=\d+"),
+    ("tracefs", "umount -R -l /sys/kernel/tracing; true", [], r"mount -t tracefs none /sys/kernel/tracing"),
+    ("sysfs", "umount -R -l /sys", [], r"mount -t sysfs sysfs /sys"),
+    ("procfs", "umount -R -l /proc", [], r"mount -t proc proc /proc"),
+    ("the right to sample", "true", NOBODY, r"sudo perfwalk record -a"),
+]
+
+
+def closing_commands(program):
+    """Each cause by itself has its command at the end."""
+    for what, make, become, command in CAUSES:
+        if command.endswith("record -a") and paranoid_here() <= 0:
+            continue
+        p = run("unshare", "-m", "sh", "-c", f'mount --make-rprivate / && D={rig.workdir()} && {make} && exec "$@"', "sh", *become,
+                program, "check")
+        end = p.stdout.rpartition("\nWhat is missing comes with:\n")[2]
+        found = re.search(rf"(?m)^    {command}$", end)
+        rig.check(found, f"{what}: it ends with {found[0].strip() if found else command}" + ("" if found else f"\n{p.stdout}{p.stderr}"))
+        if found.groups():  # for each CPU: the ring of the samples, that beside it, and a page for each
+            with open("/proc/sys/kernel/perf_event_mlock_kb", encoding="ascii") as f:
+                have = int(f.read())
+            page = os.sysconf("SC_PAGE_SIZE") // 1024
+            rig.check(int(found[1]) == have + 2048 + 256 + 2 * page, f"{what}: what there is, and as much as all rings take: {found[1]}")
 
 
 def paranoid_kernels(program):
     """Those of Debian and Ubuntu at 3 and 4: EACCES for all without CAP_SYS_ADMIN. tests/kernels has a real one."""
     refusing = rig.write("refusing.py", REFUSING)
     admin = "CAP_SYS_ADMIN (in a container: --cap-add=SYS_ADMIN; in the systemd unit: systemctl daemon-reload"
+    for error, fix in ((errno.ENOSYS, "Linux 5.13"), (errno.EOPNOTSUPP, "landlock in lsm=")):
+        shown(run("python3", refusing, str(LANDLOCK), str(error), program, "check"), "note", "sandbox", fix)
     for value in (3, 4):
         script = (f"mount --make-rprivate / && echo {value} >{rig.path('value')} && mount --bind {rig.path('value')} "
                   '/proc/sys/kernel/perf_event_paranoid && exec "$@"')
 
         def tried(become, *args, script=script):
-            return run("unshare", "-m", "sh", "-c", script, "sh", *become, "python3", refusing, program, *args)
+            return run("unshare", "-m", "sh", "-c", script, "sh", *become, "python3", refusing, str(PERF_EVENT_OPEN), str(errno.EACCES), program, *args)
         p = tried(NOBODY, "check")
         shown(p, "BAD", "paranoid", "Debian's and Ubuntu's")
         for who, become, remedy in (("nobody", NOBODY, "run as root, or: sysctl kernel.perf_event_paranoid=0"),
