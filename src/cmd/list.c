@@ -39,9 +39,9 @@ static void print_processes(const struct running_list *list)
 		char owner[64] = "-";
 
 		if (e->cgroup.container_id[0])
-			(void)snprintf(owner, sizeof(owner), "%s %.12s",
+			(void)snprintf(owner, sizeof(owner), "%s %.*s",
 				       *e->cgroup.runtime ? e->cgroup.runtime : "container",
-				       e->cgroup.container_id);
+				       e->cgroup.is_named ? 48 : 12, e->cgroup.container_id);
 		(void)printf("%8u  %-16s %-24s %s\n", e->pid, e->comm, owner,
 			     e->cgroup.unit[0] ? e->cgroup.unit : "-");
 	}

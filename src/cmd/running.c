@@ -66,6 +66,8 @@ static int add_process(struct running_list *list, uint32_t pid, char *buf)
 	if (!n || !host_parse_cgroup_file(buf, n, path, sizeof(path)))
 		return 0;
 	host_parse_cgroup_path(path, &e->cgroup);
+	if (e->cgroup.is_named)
+		(void)snprintf(e->container, sizeof(e->container), "%s", e->cgroup.container_id);
 	e->cgroup.path = strdup(path);
 	return e->cgroup.path ? 0 : -ENOMEM;
 }
@@ -171,9 +173,10 @@ int running_name_containers(struct running_list *list, enum sandbox_mode seccomp
 		qsort(list->items.items, list->items.n, sizeof(*list->items.items),
 		      compare_containers);
 	for (uint32_t i = 0; i < list->items.n; i++) {
-		const char *id = running_container(&list->items.items[i]);
+		const struct running *e = &list->items.items[i];
+		const char *id = running_container(e);
 
-		if (*id && strcmp(id, last) != 0)
+		if (*id && !e->cgroup.is_named && strcmp(id, last) != 0)
 			read_state(&s, id);
 		last = id;
 	}

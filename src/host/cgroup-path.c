@@ -10,10 +10,15 @@
  *	/.../crio-<id>.scope[/container]                           (crio-conmon-<id> is the monitor)
  *	/machine.slice/libpod-<id>.scope[/container], /libpod_parent/[<pod>/]libpod-<id>
  *	/ecs/<task>/<id>, with <id> of 64 or of 32 hex digits and "-<digits>"
+ *	/.../lxc.payload.<name>, /lxc.payload/<name>, /lxc/<name>  LXC 4, 3.1, and before
+ *	/machine.slice/machine-<name>.scope, .../systemd-nspawn@<name>.service
  *
  * The innermost of each counts: a process in nested containers belongs to the inner one. A
- * container may choose its path, so only hex digits become an id.
+ * container may choose its path, so only hex digits become an id. Containers with a name alone
+ * count if there is none with an id; the outermost of them does, as those inside cannot choose
+ * that.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,6 +163,68 @@ static bool parse_container(struct component c, struct component outer, struct h
 	return true;
 }
 
+/* Whatever the locale is. */
+static bool is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '.' || c == '_' || c == '-';
+}
+
+/* The part of a unit's name in which systemd escapes "-" as "\\x2d". */
+static bool put_unescaped(struct component c, struct host_cgroup *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c.n; i++) {
+		char letter = c.text[i];
+
+		if (letter == '\\' && c.n - i >= 4 && memcmp(c.text + i, "\\x2d", 4) == 0) {
+			letter = '-';
+			i += 3;
+		} else if (!is_of_name(letter)) {
+			return false;
+		}
+		if (n + 1 == sizeof(ret->container_id))
+			return false;
+		ret->container_id[n++] = letter;
+	}
+	ret->container_id[n] = '\0';
+	return n > 0;
+}
+
+/* Is c the directory of a container that has a name and no id? depth: 0 for the first component. */
+static bool parse_named(struct component c, struct component outer, size_t depth,
+			struct host_cgroup *ret)
+{
+	static const struct {
+		const char *outer, *prefix, *suffix, *runtime;
+		size_t depth; /* SIZE_MAX: any */
+	} forms[] = {
+		{"", "lxc.payload.", "", "lxc", SIZE_MAX},
+		{"lxc.payload", "", "", "lxc", 1},
+		{"lxc", "", "", "lxc", 1},
+		{"machine.slice", "machine-", ".scope", "systemd-nspawn", 1},
+		{"machine.slice", "systemd-nspawn@", ".service", "systemd-nspawn", 1},
+	};
+	static const char *const not_containers[] = {"machine-qemu\\x2d", "machine-lxc\\x2d"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(not_containers); i++) {
+		if (starts_with(c, not_containers[i])) /* libvirt's */
+			return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		if ((*forms[i].outer && !equals(outer, forms[i].outer)) ||
+		    (forms[i].depth != SIZE_MAX && forms[i].depth != depth) ||
+		    !starts_with(c, forms[i].prefix) || !ends_with(c, forms[i].suffix) ||
+		    !put_unescaped(without(c, forms[i].prefix, forms[i].suffix), ret))
+			continue;
+		ret->runtime = forms[i].runtime;
+		ret->is_named = true;
+		return true;
+	}
+	return false;
+}
+
 /* "pod<uid>" or "...-pod<u_i_d>.slice[:...]"; static pods have 32 hex digits for a uid. */
 static bool parse_pod(struct component c, char ret[37])
 {
@@ -229,14 +296,17 @@ void host_parse_cgroup_path(const char *path, struct host_cgroup *ret)
 
 	ret->container_id[0] = ret->pod_uid[0] = ret->unit[0] = '\0';
 	ret->runtime = "";
+	ret->is_named = false;
 	while (n--) {
 		struct component outer = n ? parts[n - 1] : none;
 		struct host_cgroup own = {.runtime = ""};
-		bool is_container = parse_container(parts[n], outer, &own);
+		bool is_container = parse_container(parts[n], outer, &own) ||
+				    parse_named(parts[n], outer, n, &own);
 
-		if (is_container && !ret->container_id[0]) {
+		if (is_container && (!ret->container_id[0] || ret->is_named)) {
 			memcpy(ret->container_id, own.container_id, sizeof(own.container_id));
 			ret->runtime = own.runtime;
+			ret->is_named = own.is_named;
 		}
 		if (!ret->pod_uid[0])
 			(void)parse_pod(parts[n], ret->pod_uid);

@@ -84,6 +84,8 @@ static struct cgroup *new_cgroup(struct host *h, uint64_t id, const char *path)
 		goto refused;
 	}
 	host_parse_cgroup_path(clean, &cg->pub);
+	if (cg->pub.is_named)
+		cg->pub.container_name = strdup(cg->pub.container_id);
 	h->stats.cgroups++;
 	return cg;
 refused:
@@ -290,8 +292,8 @@ const char *host_container_name(struct host *h, const struct host_cgroup *pub)
 	struct cgroup *cg = cgroup_of((struct host_cgroup *)pub);
 	bool due = !cg->name_asked || h->window - cg->name_window >= READ_AGAIN;
 
-	if (!pub->container_name && pub->container_id[0] && due && h->source.open_container &&
-	    host_budget_take(h, &h->cgroup_budget, READS_PER_SECOND))
+	if (!pub->container_name && pub->container_id[0] && !pub->is_named && due &&
+	    h->source.open_container && host_budget_take(h, &h->cgroup_budget, READS_PER_SECOND))
 		read_name(h, cg);
 	return pub->container_name;
 }

@@ -50,8 +50,10 @@ struct host_mapping {
 struct host_cgroup {
 	uint64_t id;	       /* 0: found by path */
 	char *path;	       /* cleaned */
-	char container_id[65]; /* "" none */
-	const char *runtime;   /* "docker", "containerd", "cri-o", "podman", "" ; static */
+	char container_id[65]; /* "" none; of LXC and systemd-nspawn its name: they have no other */
+	bool is_named;	       /* it is such a name */
+	const char *runtime;   /* "docker", "containerd", "cri-o", "podman", "lxc",
+				* "systemd-nspawn", ""; static */
 	char pod_uid[37];      /* "" none */
 	char *container_name;  /* cleaned; see host_container_name(); NULL: unknown */
 	char unit[128];	       /* innermost systemd *.service or *.scope, except scopes of

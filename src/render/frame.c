@@ -145,11 +145,13 @@ size_t frame_process_owner(const struct profile *p, uint32_t process, char *buf,
 		const char *runtime = profile_text(p, proc->container_runtime);
 		const char *name = profile_text(p, proc->container_name);
 		bool pod = !*name && *profile_text(p, proc->pod_uid);
+		bool only_name = *name && proc->container_name == proc->container_id;
 
 		(void)snprintf(text, sizeof(text), "%s %.160s%s%.12s%s%.36s",
-			       *runtime ? runtime : "container", name, *name ? " " : "",
-			       profile_text(p, proc->container_id), pod ? " in pod " : "",
-			       pod ? profile_text(p, proc->pod_uid) : "");
+			       *runtime ? runtime : "container", name,
+			       *name && !only_name ? " " : "",
+			       only_name ? "" : profile_text(p, proc->container_id),
+			       pod ? " in pod " : "", pod ? profile_text(p, proc->pod_uid) : "");
 		return text_clean(buf, size, text, SIZE_MAX);
 	}
 	return text_clean(buf, size, profile_text(p, proc->systemd_unit), SIZE_MAX);

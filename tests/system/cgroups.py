@@ -13,6 +13,7 @@ from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from sink import Sink
 
 RATE = 99
+NAME = f"test{os.getpid()}"
 POD = "01234567-89ab-cdef-0123-456789abcdef"
 
 # path -> what is expected of the resource
@@ -24,6 +25,9 @@ CGROUPS = {
     f"kubepods/besteffort/pod{POD}/{digits('4d')}": {"container.id": digits("4d"), "k8s.pod.uid": POD},
     f"machine.slice/crio-{digits('5e')}.scope": {"container.id": digits("5e")},
     f"machine.slice/libpod-{digits('6f')}.scope": {"container.id": digits("6f")},
+    f"lxc.payload.{NAME}-lxc/system.slice/perfwalk-inner.service": {"container.id": f"{NAME}-lxc", "container.name": f"{NAME}-lxc",
+                                                                   "systemd.unit": "perfwalk-inner.service"},
+    f"machine.slice/machine-{NAME}nspawn.scope/payload": {"container.id": f"{NAME}nspawn", "container.name": f"{NAME}nspawn"},
     "system.slice/perfwalk-test.service": {"systemd.unit": "perfwalk-test.service"},
 }
 

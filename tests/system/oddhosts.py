@@ -3,6 +3,7 @@
 """Odd hosts: programs in an LXC and in a systemd-nspawn container, and one of musl, have stacks with names on the host;
 a host whose /proc hides others' processes (hidepid=2) and one without /sys sample like any other, for root and for
 others; and `check` ends with the command for what is missing."""
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import subprocess
 import rig
 from containers import is_of_musl, make_rootfs, own
 
+NAME = f"perfwalk-test-{os.getpid()}"
 PATH = ["main", "chain_one", "chain_two"]
 AS_NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
 LXC = """lxc.rootfs.path = dir:{root}
@@ -30,17 +32,17 @@ def check_stacks(out, comm, what):
 def lxc(root, program):
     path = rig.path("lxc")
     os.makedirs(path, exist_ok=True)
-    return ["lxc-execute", "-P", path, "-n", f"perfwalk-test-{os.getpid()}",
+    return ["lxc-execute", "-P", path, "-n", NAME,
             "-f", rig.write("lxc.conf", LXC.format(root=root)), "--", program]
 
 
 def nspawn(root, program):
-    return ["systemd-nspawn", "-q", "--register=no", "--keep-unit", "-M", f"perfwalk-test-{os.getpid()}", "-D", root,
+    return ["systemd-nspawn", "-q", "--register=no", "--keep-unit", "-M", NAME, "-D", root,
             "--pipe", program]
 
 
-def check_contained(root, tool, command):
-    """From outside, where its file has another path."""
+def check_contained(root, tool, command, named):
+    """From outside, where its file has another path. named: the control group tells of it."""
     if not shutil.which(command(root, "")[0]):
         rig.leave_out(f"{tool} is not installed")
         return
@@ -57,11 +59,16 @@ def check_contained(root, tool, command):
         return next((pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                      if rig.comm_of(pid) == name[:15] and rig.cpu_seconds(pid) > 0.1), 0)
     pid = rig.wait_for(f"{tool}: the program runs", burns, 60)
-    out = rig.path(f"{tool}.folded")
-    r = rig.record_cpu(1, [pid], "-a", "-F", "199", "-o", out)
+    out, lines = rig.path(f"{tool}.folded"), rig.path(f"{tool}.ndjson")
+    r = rig.record_cpu(1, [pid], "-a", "-F", "199", "-o", out, "-o", lines)
     rig.kill(pid, 9)
     rig.check(r.status == 0, f"{tool}: record -a leaves with {r.status}")
     check_stacks(out, name, f"a program in a container of {tool}")
+    if named:
+        with open(lines, encoding="utf-8") as f:
+            rows = [row for row in map(json.loads, f) if row["process"] == name[:15]]
+        said = {(row["container"], row["container_name"]) for row in rows}
+        rig.check(said == {(NAME, NAME)}, f"its container is known by its name: {said}")
 
 
 def check_musl():
@@ -112,8 +119,8 @@ def main():
     root = make_rootfs()
     os.makedirs(os.path.join(root, "usr"))
     rig.write("rootfs/etc/os-release", "ID=test\n")
-    check_contained(root, "lxc", lxc)
-    check_contained(root, "nspawn", nspawn)
+    check_contained(root, "lxc", lxc, True)
+    check_contained(root, "nspawn", nspawn, False)  # of no scope, without a systemd here
     check_musl()
     check_hidden("mount -t proc -o hidepid=2 proc /proc", "hidepid", AS_NOBODY, "sudo mount -o remount,gid=65534 /proc")
     check_hidden("umount -R -l /sys", "no-sys", [], "mount -t sysfs sysfs /sys")

@@ -204,6 +204,35 @@ static void test_cgroup_paths(void)
 		{"/init.scope", "", "", "", ""},
 		{"/system.slice", "", "", "", ""},
 		/* Not ids: too short, too long, capitals, a name around them. */
+		/* LXC and systemd-nspawn: a name, the outermost, as those inside may choose. */
+		{"/lxc.payload.web-1", "web-1", "lxc", "", ""},
+		{"/lxc.payload.web/system.slice/nginx.service", "web", "lxc", "", "nginx.service"},
+		{"/lxc.payload.web/init.scope", "web", "lxc", "", ""},
+		{"/lxc.payload.web/lxc.payload.other", "web", "lxc", "", ""},
+		{"/lxc.payload.web/docker/" ID, ID, "docker", "", ""},
+		{"/docker/" ID "/lxc.payload.web", ID, "docker", "", ""},
+		{"/lxc.payload.w\xe9" "b", "", "", "", ""},
+		{"/lxc.monitor.web", "", "", "", ""},
+		{"/lxc.payload.", "", "", "", ""},
+		{"/lxc.payload.a b", "", "", "", ""},
+		{"/lxc.payload.a/b", "a", "lxc", "", ""},
+		{"/lxc.payload/web/x", "web", "lxc", "", ""},
+		{"/lxc/web/system.slice/nginx.service", "web", "lxc", "", "nginx.service"},
+		{"/lxc/" ID, ID, "", "", ""},
+		{"/lxc", "", "", "", ""},
+		{"/srv/lxc/web", "", "", "", ""},
+		{"/user.slice/user-1000.slice/user@1000.service/user.slice/lxc.payload.own", "own",
+		 "lxc", "", "user@1000.service"},
+		{"/machine.slice/machine-web\\x2d1.scope/payload/system.slice/nginx.service",
+		 "web-1", "systemd-nspawn", "", "nginx.service"},
+		{"/machine.slice/machine-web.scope/supervisor", "web", "systemd-nspawn", "", ""},
+		{"/machine.slice/systemd-nspawn@a\\x2db.service/payload/init.scope", "a-b",
+		 "systemd-nspawn", "", ""},
+		{"/machine.slice/machine-a\\x2", "", "", "", ""},
+		{"/machine.slice/machine-a\\x2f.scope", "", "", "", "machine-a\\x2f.scope"},
+		{"/machine.slice/machine-qemu\\x2d1\\x2dvm.scope/libvirt/emulator", "", "", "",
+		 "machine-qemu\\x2d1\\x2dvm.scope"},
+		{"/system.slice/machine-web.scope", "", "", "", "machine-web.scope"},
 		{"/docker/0123456789abcdef", "", "", "", ""},
 		{"/docker/" ID "0", "", "", "", ""},
 		{"/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "", "",
@@ -224,6 +253,24 @@ static void test_cgroup_paths(void)
 		CHECK_STR(cg.pod_uid, cases[i].pod);
 		CHECK_STR(cg.unit, cases[i].unit);
 	}
+}
+
+/* A name that does not fit is none. */
+static void test_long_names(void)
+{
+	struct host_cgroup cg = {0};
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "/lxc.payload.%064d", 7);
+	host_parse_cgroup_path(path, &cg);
+	CHECK_INT(strlen(cg.container_id), ==, 64);
+	CHECK(cg.is_named);
+	(void)snprintf(path, sizeof(path), "/lxc.payload.%065d", 7);
+	host_parse_cgroup_path(path, &cg);
+	CHECK_STR(cg.container_id, "");
+	CHECK(!cg.is_named);
+	host_parse_cgroup_path("/lxc.payload.web/docker/" ID, &cg);
+	CHECK(!cg.is_named);
 }
 
 static void test_hostile_cgroup_paths(void)
@@ -397,6 +444,7 @@ int main(void)
 	RUN(test_not_a_maps_line);
 	RUN(test_maps_mutations);
 	RUN(test_cgroup_paths);
+	RUN(test_long_names);
 	RUN(test_hostile_cgroup_paths);
 	RUN(test_cgroup_files);
 	RUN(test_container_json);
