@@ -205,7 +205,7 @@ def check_gateway():
     for command in ("pause", "flush"):  # nothing more is made, and what was made is taken
         subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, command], stdout=subprocess.DEVNULL, check=True, timeout=120)
     rig.wait_for("the gateway takes the last", lambda: int(daemon.status()[name + "queue_payloads"]) == 0, 60)
-    sent = int(daemon.status()[name + "samples_sent"])
+    sent, requests = (int(daemon.status()[name + key]) for key in ("samples_sent", "payloads_sent"))
     rig.end(gateway.process, signal.SIGKILL)
     daemon.stop()
     rig.check(not backend.messages("all") and sent > 0, f"the gateway took {sent} samples, while its backend was away, and was killed")
@@ -213,6 +213,8 @@ def check_gateway():
     gateway.start()
     rig.wait_for("they arrive", lambda: otelcol.count(backend.messages("all")) >= sent, 60)
     rig.check(otelcol.count(backend.messages("all")) == sent, f"all {sent} arrive at the backend, from the queue on disk")
+    joined = len(backend.messages("all"))
+    rig.check(joined < requests, f"{requests} requests are joined: {joined} at the backend")
 
 
 def check_simulator():
