@@ -16,6 +16,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import yaml
+
 import alloc_model
 import otlp
 import rig
@@ -203,20 +205,14 @@ def check_pyroscope(port, sent, services, begin):
 
 def start_parca(binary, metrics):
     port = rig.free_port()
-    config = rig.write("parca.yaml", f"""
-object_storage: {{bucket: {{type: FILESYSTEM, config: {{directory: {rig.path('parca-data')}}}}}}}
-scrape_configs:
-- job_name: pulled
-  scrape_interval: 3s
-  static_configs: [{{targets: ['127.0.0.1:{metrics}']}}]
-  profiling_config:
-    pprof_config:
-      memory: {{enabled: false}}
-      block: {{enabled: false}}
-      goroutine: {{enabled: false}}
-      mutex: {{enabled: false}}
-      process_cpu: {{enabled: true, delta: true, path: /debug/pprof/profile}}
-""")
+    with open(os.path.join(rig.TOP, "etc/fleet/parca.yaml"), encoding="utf-8") as f:
+        ours = yaml.safe_load(yaml.safe_load(f)["configs"]["parca"]["content"])
+    ours["object_storage"]["bucket"]["config"]["directory"] = rig.path("parca-data")
+    pprof = {name: {"enabled": False} for name in ("memory", "block", "goroutine", "mutex")}
+    pprof["process_cpu"] = {"enabled": True, "delta": True, "path": "/debug/pprof/profile"}
+    ours["scrape_configs"] = [{"job_name": "pulled", "scrape_interval": "3s", "profiling_config": {"pprof_config": pprof},
+                               "static_configs": [{"targets": [f"127.0.0.1:{metrics}"]}]}]
+    config = rig.write("parca.yaml", yaml.safe_dump(ours))
     Server("parca", [binary, f"--config-path={config}", f"--http-address=127.0.0.1:{port}"],
            f"http://127.0.0.1:{port}/api/profiles/types")
     return port

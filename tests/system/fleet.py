@@ -16,6 +16,8 @@ import subprocess
 import sys
 import urllib.request
 
+import yaml
+
 import otelcol
 import rig
 from pprof_file import pprof
@@ -264,6 +266,20 @@ def metrics_of_daemon():
     return set(re.findall(r"^(perfwalk_\w+)", text, re.M))
 
 
+def check_scraping():
+    """The Prometheus of pyroscope.yaml asks a daemon that listens as the file says."""
+    with open(os.path.join(FLEET, "pyroscope.yaml"), encoding="utf-8") as f:
+        text = f.read()
+    config = yaml.safe_load(yaml.safe_load(text)["configs"]["prometheus"]["content"])
+    rig.check(config["rule_files"] == ["/etc/prometheus/alerts.yaml"], "its rules are those of alerts.yaml")
+    config["rule_files"] = [os.path.join(FLEET, "alerts.yaml")]
+    p = promtool("check", "config", rig.write("prometheus.yml", yaml.safe_dump(config)))
+    targets = [t for job in config["scrape_configs"] for s in job["static_configs"] for t in s["targets"]]
+    listen = re.search(r"listen = (\S+?)[.,]?\s", text)
+    rig.check(p.returncode == 0 and targets == [listen[1] if listen else None], f"promtool takes its configuration, which asks {targets}"
+              + ("" if p.returncode == 0 else p.stdout))
+
+
 def check_prometheus():
     p = promtool("test", "rules", "alerts-test.yaml", cwd=FLEET)
     rig.check(p.returncode == 0, "promtool test rules: each alert fires where it should, and only there" + ("" if p.returncode == 0 else p.stdout))
@@ -272,6 +288,7 @@ def check_prometheus():
     with open(os.path.join(FLEET, "alerts-test.yaml"), encoding="utf-8") as f:
         tested = set(re.findall(r"alertname: (\w+)", f.read()))
     rig.check(set(re.findall(r"alert: (\w+)", alerts)) == tested, f"all {len(tested)} alerts are tried")
+    check_scraping()
     with open(os.path.join(FLEET, "dashboard.json"), encoding="utf-8") as f:
         panels = json.load(f)["panels"]
     asked = [t["expr"].replace("$__rate_interval", "5m").replace("$instance", "a|b") for panel in panels for t in panel["targets"]]
