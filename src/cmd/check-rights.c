@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfwalk check: what this user may, by capabilities, settings of the kernel, filters, namespaces. */
+/* perfwalk check: what this user may, by capabilities, settings, filters and namespaces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -150,10 +150,13 @@ static void say_landlock(int version)
 		check_say(CHECK_NOTE, "sandbox",
 			  "no Landlock (%s): files are limited by the filters and the user alone",
 			  strerror(-version));
-		check_say_fix(version == -EOPNOTSUPP
-				      ? "boot with landlock in lsm= besides what "
-					"/sys/kernel/security/lsm has"
-				      : "boot Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK");
+		check_say_fix(
+			version == -EOPNOTSUPP ? "boot with landlock in lsm= besides what "
+						 "/sys/kernel/security/lsm has"
+			: version == -ENOSYS
+				? "boot Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK"
+				: "in a container, its own filter has to allow the system calls "
+				  "landlock_*");
 	} else
 		check_say(CHECK_OK, "sandbox", "Landlock (version %d) limits what each may open",
 			  version);

@@ -135,7 +135,7 @@ def paranoid_kernels(program):
     """Those of Debian and Ubuntu at 3 and 4: EACCES for all without CAP_SYS_ADMIN. tests/kernels has a real one."""
     refusing = rig.write("refusing.py", REFUSING)
     admin = "CAP_SYS_ADMIN (in a container: --cap-add=SYS_ADMIN; in the systemd unit: systemctl daemon-reload"
-    for error, fix in ((errno.ENOSYS, "Linux 5.13"), (errno.EOPNOTSUPP, "landlock in lsm=")):
+    for error, fix in ((errno.ENOSYS, "Linux 5.13"), (errno.EOPNOTSUPP, "landlock in lsm="), (errno.EPERM, "its own filter")):
         shown(run("python3", refusing, str(LANDLOCK), str(error), program, "check"), "note", "sandbox", fix)
     for value in (3, 4):
         script = (f"mount --make-rprivate / && echo {value} >{rig.path('value')} && mount --bind {rig.path('value')} "
