@@ -9,10 +9,10 @@
 #include "src/profiler/blocked-chains.h"
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/go-program.h"
+#include "src/profiler/join.h"
 #include "src/profiler/known-frames.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
-#include "src/profiler/pending.h"
 #include "src/profiler/process-said.h"
 #include "src/profiler/readers.h"
 #include "src/profiler/replay.h"
@@ -125,7 +125,6 @@ struct attribution {
 	struct known_frames *known_frames;
 	const struct frame_source *source; /* borrowed; NULL: only native frames */
 	struct joiner joiner;
-	struct pending *pending;
 	/* Of the sample being walked, for the find callback. */
 	struct host_process *process;
 	uint64_t time_ns, trimmed_ns;

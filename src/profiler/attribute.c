@@ -30,9 +30,6 @@
 #define REFUSED_SECONDS 600
 #define LOOK_PERCENT	5
 #define LOOK_SAVE_NS	(1 * NSEC_PER_SEC)
-/* Samples that wait for frames: 20 frames each, and of all CPUs of a large host in a drain. */
-#define MAX_PENDING	  4096
-#define MAX_PENDING_BYTES (UINT64_C(1) << 20)
 
 /*
  * A file is blamed only while its bytes are read: each read is a job of its own, and work in
@@ -207,7 +204,6 @@ struct attribution *attribution_free(struct attribution *a)
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
 		array_deinit(&a->items);
-		pending_free(a->pending);
 		joiner_deinit(&a->joiner);
 		free(a->sps);
 		known_frames_free(a->known_frames);
@@ -256,12 +252,11 @@ void attribution_read_late(struct attribution *a, uint64_t time_ns)
 
 int attribution_set_source(struct attribution *a, const struct frame_source *source)
 {
-	const struct pending_limits limits = {MAX_PENDING, MAX_PENDING_BYTES, source->wait_ns};
 	int r = joiner_init(&a->joiner, &a->profile, max_rows(a));
 
 	a->sps = calloc(a->max_frames, sizeof(*a->sps));
 	if (r == 0)
-		r = a->sps ? pending_new(&a->pending, &a->joiner, &limits) : -ENOMEM;
+		r = a->sps ? 0 : -ENOMEM;
 	if (r == 0)
 		a->source = source;
 	return r;
@@ -344,7 +339,6 @@ void attribution_next_window(struct attribution *a)
 		log_window(a);
 		report_refused(a);
 	}
-	attribution_finish_samples(a);
 	profile_clear(&a->profile);
 	attribution_put_types(a);
 	host_collect(a->host);
@@ -450,7 +444,6 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		       uint32_t n, uint32_t n_kernel)
 {
 	const struct walked_stack stack = {a->frames, a->sps, n, n_kernel, a->n_walked};
-	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
 	struct runtime_frames frames = {.n = 0};
 	enum frame_source_answer answer =
 		attribution_ask_source(a, a->source, r, n, n_kernel, &frames);
@@ -460,10 +453,6 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		return false;
 	if (answer == FRAME_SOURCE_READY && frames.functions)
 		fold_places(a, n_kernel, frames.functions);
-	if (answer == FRAME_SOURCE_LATER) {
-		pending_add(a->pending, &key, r->index, s, &stack);
-		return true;
-	}
 	if (marker != PROFILE_N_MARKERS) {
 		frames.n = 0;
 		/* One that lacks native frames is counted for that. */
@@ -474,18 +463,6 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	s->stack = joiner_stack(&a->joiner, &stack, &frames, marker, r->index);
 	add(a, r->index, s);
 	return true;
-}
-
-bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
-			    const struct runtime_frames *frames)
-{
-	return pending_come(a->pending, key, frames);
-}
-
-void attribution_finish_samples(struct attribution *a)
-{
-	if (a->pending)
-		pending_finish(a->pending);
 }
 
 /* Once a window, and when it has more mapped. */
@@ -592,8 +569,6 @@ bool attribution_record(struct attribution *a, const struct record *r)
 		off_cpu_record(a->off_cpu, r);
 	if (a->allocations)
 		allocations_record(a->allocations, r);
-	if (a->source)
-		pending_expire(a->pending, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		return a->setup->events[r->index].options.use != SAMPLE_USE_EVENT ||

@@ -14,10 +14,8 @@
 #include "src/profiler/setup.h"
 
 struct filter;
-struct frame_key;
 struct frame_source;
 struct readers;
-struct runtime_frames;
 struct stack_size;
 struct record;
 struct sample_losses;
@@ -63,10 +61,6 @@ void attribution_read_late(struct attribution *a, uint64_t time_ns);
 /* Sets a second source of frames, which is asked about each sample with a user stack; borrowed. 0
  * or -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);
-/* Brings frames for which the source answered FRAME_SOURCE_LATER; none: there are no such frames.
- * false: the sample no longer waits. */
-bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
-			    const struct runtime_frames *frames);
 
 /* Sets the readers of interpreters, as a second source, and reports processes with an interpreter
  * to them; borrowed. 0 or -ENOMEM. */
@@ -95,8 +89,6 @@ void attribution_end(struct attribution *a);
 
 /* The window that is being filled; borrowed. */
 struct profile *attribution_profile(struct attribution *a);
-/* Call it before the window is read: no sample waits for frames any longer. */
-void attribution_finish_samples(struct attribution *a);
 /*
  * Ends the window. Returns the items that the symbolizer needs for it, *ret_n of them, which the
  * caller frees; NULL: none. attribution_next_window() then empties the profile and begins the next.

@@ -2,8 +2,7 @@
 #pragma once
 /*
  * A second source of frames: a runtime, such as an interpreter, keeps frames of its own, which
- * belong between the native frames of the same stack. Another process may read them, so they may
- * come a while after the sample.
+ * belong between the native frames of the same stack. Another process may read them.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -59,7 +58,6 @@ struct frame_source_sample {
 enum frame_source_answer {
 	FRAME_SOURCE_NONE, /* the sample has no frames of its runtimes */
 	FRAME_SOURCE_READY,
-	FRAME_SOURCE_LATER, /* attribution_add_frames() will bring them */
 	/* The stack lacks them, and gets a marker that says so. */
 	FRAME_SOURCE_MISSED,   /* they were not read in time */
 	FRAME_SOURCE_UNPROVEN, /* those that were read do not explain the stack */
@@ -70,5 +68,4 @@ struct frame_source {
 	enum frame_source_answer (*ask)(void *ctx, const struct frame_source_sample *sample,
 					struct runtime_frames *ret);
 	void *ctx;
-	uint64_t wait_ns; /* how long a sample waits, by the times of later records */
 };

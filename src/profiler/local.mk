@@ -34,7 +34,6 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu-samples.c \
 	src/profiler/off-cpu-stacks.c \
 	src/profiler/outside.c src/profiler/outside.h \
-	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/process-memory.c src/profiler/process-memory.h \
 	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \
 	src/profiler/process-said.c src/profiler/process-said.h \
@@ -75,9 +74,9 @@ tests_unit_test_runtime_steps_SOURCES = tests/unit/test-runtime-steps.c tests/ru
 	tests/unit/recorded-file.h tests/unit/test.h
 tests_unit_test_runtime_steps_LDADD = libprofiler.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
 
-check_PROGRAMS += tests/unit/test-pending
-tests_unit_test_pending_SOURCES = tests/unit/test-pending.c tests/unit/test.h
-tests_unit_test_pending_LDADD = libprofiler.a libprofile.a libutil.a
+check_PROGRAMS += tests/unit/test-join
+tests_unit_test_join_SOURCES = tests/unit/test-join.c tests/unit/test.h
+tests_unit_test_join_LDADD = libprofiler.a libprofile.a libutil.a
 
 check_PROGRAMS += tests/unit/test-attribute
 tests_unit_test_attribute_SOURCES = tests/unit/test-attribute.c tests/unit/test.h

@@ -31,8 +31,6 @@ int readers_new(struct readers **ret, struct loop *loop, const struct readers_ca
 struct readers *readers_free(struct readers *r);
 /* A socket to the reader of a CPU, new after its restart. */
 void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
-/* For attribution_set_source(); lives as long as r. */
-const struct frame_source *readers_source(const struct readers *r);
 
 /* Ranks a mapped file by its path: the one with the highest rank is the process's interpreter. 0:
  * it is no interpreter that the readers know. */

@@ -224,7 +224,6 @@ void profiler_close_window(struct profiler *p)
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	attribution_close(p->attribution, p->drained_ns, false);
-	attribution_finish_samples(p->attribution);
 	attribution_read_residents(p->attribution, now, true);
 	/* A file's window is as old as its samples: the loop below finds both its ends. */
 	if (p->replay)

@@ -142,7 +142,6 @@ static void test_a_window_ends(void)
 
 	start(a, 50, "one", 100);
 	CHECK(sample(a, 50, 0, 200));
-	attribution_finish_samples(a);
 	CHECK(!attribution_window_items(a, &n)); /* no file is in it */
 	CHECK_INT(n, ==, 0);
 	attribution_next_window(a);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A made-up second source of frames behind the attribution: records of samples go in, walked by
- * their frame pointers, and what stands in the window is held against what was asked, brought in
- * time, brought too late or never brought.
+ * their frame pointers, and what stands in the window is held against what the source answered.
  */
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@ enum {
 	MAX_WORDS = 4 * MAX_DEPTH + 8,
 	N_SAMPLES = 600,
 	N_EVENTS = 2,
-	WAIT_NS = 500,
 };
 
 #ifdef __aarch64__
@@ -35,14 +33,13 @@ enum { BIT_FP = 6, BIT_SP = 7, BIT_PC = 8 };
 #endif
 
 /* What the source does with a sample. */
-enum plan { PLAN_NONE, PLAN_READY, PLAN_LATER, PLAN_TOO_LATE, PLAN_NEVER, N_PLANS };
+static const enum frame_source_answer plans[] = {FRAME_SOURCE_NONE, FRAME_SOURCE_READY,
+						 FRAME_SOURCE_MISSED, FRAME_SOURCE_UNPROVEN};
 
 struct known {
-	enum plan plan;
+	enum frame_source_answer plan;
 	uint64_t time_ns;
 	uint32_t cpu, event, depth, at; /* at: the frame that a runtime's is in the place of */
-	uint32_t due;			/* the sample after which they are brought */
-	bool joined, late;
 };
 
 static uint64_t seed = 7;
@@ -154,28 +151,9 @@ static enum frame_source_answer on_ask(void *ctx, const struct frame_source_samp
 		CHECK_INT(s->frames[i].fp, ==, frame_sp(i) + 16);
 	}
 	n_asked++;
-	if (k->plan == PLAN_NONE)
-		return FRAME_SOURCE_NONE;
-	if (k->plan != PLAN_READY)
-		return FRAME_SOURCE_LATER;
+	/* Frames of any other answer are nothing to go by. */
 	*ret = frames_of(asked);
-	return FRAME_SOURCE_READY;
-}
-
-/* What is due by now; too late is what comes after the wait. */
-static void bring(struct attribution *a, uint32_t now)
-{
-	for (uint32_t i = 0; i <= now; i++) {
-		struct known *k = &all[i];
-		const struct frame_key key = {k->time_ns, k->cpu, PID};
-		struct runtime_frames frames;
-
-		if (k->due != now || k->plan == PLAN_NEVER || k->plan < PLAN_LATER)
-			continue;
-		frames = frames_of(i);
-		k->joined = attribution_add_frames(a, &key, &frames);
-		CHECK_INT(k->joined, ==, k->plan == PLAN_LATER);
-	}
+	return k->plan;
 }
 
 /* ---- The window ---- */
@@ -183,13 +161,13 @@ static void bring(struct attribution *a, uint32_t now)
 static void check_stack(const struct profile *p, uint32_t stack, uint32_t sample)
 {
 	const struct known *k = &all[sample];
-	bool joined = k->plan == PLAN_READY || k->joined;
-	bool late = !joined && k->plan != PLAN_NONE;
+	bool joined = k->plan == FRAME_SOURCE_READY;
+	bool marked = !joined && k->plan != FRAME_SOURCE_NONE;
 	const uint32_t *rows;
 	uint32_t n;
 
 	rows = profile_stack_frames(p, stack, &n);
-	CHECK_INT(n, ==, k->depth + late);
+	CHECK_INT(n, ==, k->depth + marked);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct profile_frame *f = &p->frames.items[rows[i]];
 		uint32_t kind = p->modules.items[f->module].kind;
@@ -200,7 +178,9 @@ static void check_stack(const struct profile *p, uint32_t stack, uint32_t sample
 			CHECK_INT(p->lines.items[f->first_line].line, ==, 1 + sample);
 		} else if (i == k->depth) {
 			CHECK_INT(kind, ==, PROFILE_MODULE_MARKER);
-			CHECK_INT(f->address, ==, PROFILE_MARKER_RUNTIME_LATE);
+			CHECK_INT(f->address, ==,
+				  k->plan == FRAME_SOURCE_MISSED ? PROFILE_MARKER_RUNTIME_LATE
+								 : PROFILE_MARKER_RUNTIME_UNPROVEN);
 		} else {
 			CHECK_INT(kind, ==, PROFILE_MODULE_JIT);
 			CHECK_INT(f->address, ==, address_of(sample, k->depth, i));
@@ -211,7 +191,7 @@ static void check_stack(const struct profile *p, uint32_t stack, uint32_t sample
 /* Samples [first, end) are in the window, in their turn, each in its event's. */
 static void check_window(const struct profile *p, uint32_t first, uint32_t end)
 {
-	uint32_t at[N_EVENTS] = {0}, late = 0;
+	uint32_t at[N_EVENTS] = {0}, missed = 0, unproven = 0;
 
 	for (uint32_t i = first; i < end; i++) {
 		const struct profile_type *type = &p->types[all[i].event];
@@ -221,15 +201,17 @@ static void check_window(const struct profile *p, uint32_t first, uint32_t end)
 		CHECK_INT(s->time_unix_ns, ==, all[i].time_ns);
 		CHECK_INT(s->cpu, ==, all[i].cpu);
 		check_stack(p, s->stack, i);
-		late += all[i].plan > PLAN_READY && !all[i].joined;
+		missed += all[i].plan == FRAME_SOURCE_MISSED;
+		unproven += all[i].plan == FRAME_SOURCE_UNPROVEN;
 		at[all[i].event]++;
 	}
 	for (uint32_t e = 0; e < N_EVENTS; e++)
 		CHECK_INT(at[e], ==, p->types[e].samples.n);
 	CHECK_INT(profile_counter(p, PROFILE_SAMPLES), ==, end - first);
 	CHECK_INT(profile_counter(p, PROFILE_SAMPLES_DROPPED), ==, 0);
-	CHECK_INT(profile_counter(p, PROFILE_STACKS_RUNTIME_LATE), ==, late);
-	CHECK_INT(profile_stacks_incomplete(p), ==, 0);
+	CHECK_INT(profile_counter(p, PROFILE_STACKS_RUNTIME_LATE), ==, missed);
+	CHECK_INT(profile_counter(p, PROFILE_STACKS_UNPROVEN), ==, unproven);
+	CHECK_INT(profile_stacks_incomplete(p), ==, unproven);
 }
 
 static struct attribution *make_attribution(void)
@@ -264,15 +246,13 @@ static void plan_samples(void)
 		struct known *k = &all[i];
 
 		*k = (struct known){
-			.plan = (enum plan)chance(N_PLANS),
+			.plan = plans[chance(ARRAY_SIZE(plans))],
 			.time_ns = 1000 + 100 * (uint64_t)i,
 			.cpu = chance(4),
 			.event = chance(N_EVENTS),
 			.depth = 2 + chance(MAX_DEPTH - 2),
 		};
 		k->at = chance(k->depth);
-		/* It waits for 500 ns, which are five samples. */
-		k->due = i + (k->plan == PLAN_TOO_LATE ? 6 + chance(20) : chance(5));
 	}
 }
 
@@ -296,50 +276,39 @@ static void test_without_a_source(void)
 
 	plan_samples();
 	for (uint32_t i = 0; i < N_SAMPLES; i++) {
-		all[i].plan = PLAN_NONE;
+		all[i].plan = FRAME_SOURCE_NONE;
 		take(a, i);
 	}
-	attribution_finish_samples(a);
 	check_window(attribution_profile(a), 0, N_SAMPLES);
 	attribution_free(a);
 }
 
-static void test_frames_come_when_they_come(void)
+static void test_answers(void)
 {
-	const struct frame_source source = {on_ask, all, WAIT_NS};
+	const struct frame_source source = {on_ask, all};
 	struct attribution *a = make_attribution();
 
 	CHECK_INT(attribution_set_source(a, &source), ==, 0);
 	plan_samples();
 	n_asked = 0;
-	for (uint32_t i = 0; i < N_SAMPLES; i++) {
+	for (uint32_t i = 0; i < N_SAMPLES; i++)
 		take(a, i);
-		bring(a, i);
-	}
 	CHECK_INT(n_asked, ==, N_SAMPLES);
-	/* Those whose frames were still to come in time are the last few. */
-	attribution_finish_samples(a);
 	check_window(attribution_profile(a), 0, N_SAMPLES);
 	attribution_free(a);
 }
 
-/* What waits when a window closes gets no frames in that one, nor in the next. */
 static void test_windows_close(void)
 {
 	enum { WINDOW = 10 };
-	const struct frame_source source = {on_ask, all, WAIT_NS};
+	const struct frame_source source = {on_ask, all};
 	struct attribution *a = make_attribution();
 
 	CHECK_INT(attribution_set_source(a, &source), ==, 0);
 	plan_samples();
 	for (uint32_t i = 0; i < N_SAMPLES; i++) {
-		/* Due in another window. */
-		if (all[i].plan == PLAN_LATER && all[i].due / WINDOW != i / WINDOW)
-			all[i].plan = PLAN_TOO_LATE;
 		take(a, i);
-		bring(a, i);
 		if (i % WINDOW == WINDOW - 1) {
-			attribution_finish_samples(a);
 			check_window(attribution_profile(a), i - WINDOW + 1, i + 1);
 			attribution_next_window(a);
 		}
@@ -350,7 +319,7 @@ static void test_windows_close(void)
 int main(void)
 {
 	RUN(test_without_a_source);
-	RUN(test_frames_come_when_they_come);
+	RUN(test_answers);
 	RUN(test_windows_close);
 	return 0;
 }

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Frames of a second source: where they stand in the native stack (join.c), and how samples wait
- * for them (pending.c). Both against models: of the places, and of what becomes of each sample.
+/* Frames of a second source: where they stand in the native stack, against a model of the places.
  */
-#include "src/profile/window.h"
-#include "src/profiler/pending.h"
+#include "src/profiler/join.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 
@@ -123,19 +120,19 @@ static uint32_t place_of(const struct given *g, uint64_t sp, uint32_t from)
 	return g->n_native;
 }
 
-static void model_join(const struct given *g, bool with_own, bool late, struct frames *ret)
+static void model_join(const struct given *g, struct frames *ret)
 {
-	uint32_t place[MAX_OWN], at = 0, n_own = with_own ? g->n_own : 0;
+	uint32_t place[MAX_OWN], at = 0;
 
 	ret->n = 0;
-	for (uint32_t k = 0; k < n_own; k++)
+	for (uint32_t k = 0; k < g->n_own; k++)
 		place[k] = at = place_of(g, g->own[k].sp, at);
 	for (uint32_t i = 0; i < g->n_kernel; i++)
 		ret->items[ret->n++] = native_address(g, i);
 	for (uint32_t i = 0; i <= g->n_native; i++) {
 		bool hidden = false;
 
-		for (uint32_t k = 0; k < n_own; k++) {
+		for (uint32_t k = 0; k < g->n_own; k++) {
 			uint32_t own_run, run;
 
 			if (place[k] == i)
@@ -152,8 +149,6 @@ static void model_join(const struct given *g, bool with_own, bool late, struct f
 	}
 	if (g->marker != PROFILE_N_MARKERS)
 		ret->items[ret->n++] = MARKER + g->marker;
-	if (late)
-		ret->items[ret->n++] = MARKER + PROFILE_MARKER_RUNTIME_LATE;
 }
 
 /* ---- Made-up stacks ---- */
@@ -206,25 +201,17 @@ static struct runtime_frames own_of(const struct given *g)
 struct bench {
 	struct profile p;
 	struct joiner j;
-	struct pending *w;
-	uint32_t rows[MAX_ROWS], thread;
+	uint32_t rows[MAX_ROWS];
 };
 
-static void begin(struct bench *b, uint64_t max_bytes, const struct pending_limits *limits)
+static void begin(struct bench *b, uint64_t max_bytes)
 {
-	const struct profile_process proc = {.pid = 1};
-
 	profile_init(&b->p, max_bytes);
-	b->thread = profile_add_thread(&b->p, profile_add_process(&b->p, &proc), 1, STRID_EMPTY);
 	CHECK_INT(joiner_init(&b->j, &b->p, MAX_ROWS), ==, 0);
-	b->w = NULL;
-	if (limits)
-		CHECK_INT(pending_new(&b->w, &b->j, limits), ==, 0);
 }
 
 static void end(struct bench *b)
 {
-	pending_free(b->w);
 	joiner_deinit(&b->j);
 	profile_deinit(&b->p);
 }
@@ -241,7 +228,7 @@ static void check_joined(struct bench *b, const struct given *g)
 	CHECK_INT(row, !=, PROFILE_NONE);
 	CHECK_INT(b->p.stacks.items[row].n_kernel, ==, g->n_kernel);
 	read_stack(&b->p, row, &have);
-	model_join(g, true, false, &want);
+	model_join(g, &want);
 	check_frames(&have, &want);
 }
 
@@ -261,7 +248,7 @@ static void test_frames_in_the_middle(void)
 	put_own(&g, 0x140, 0x180);
 	put_own(&g, 0x148, 0);
 	put_own(&g, 0x240, 0x241);
-	begin(&b, 1 << 20, NULL);
+	begin(&b, 1 << 20);
 	check_joined(&b, &g);
 	read_stack(&b.p, 0, &have);
 	CHECK_INT(have.n, ==, ARRAY_SIZE(want));
@@ -283,7 +270,7 @@ static void test_frames_of_the_other_stack(void)
 		struct bench b;
 
 		put_own(&g, 0x4080, 0x4101);
-		begin(&b, 1 << 20, NULL);
+		begin(&b, 1 << 20);
 		check_joined(&b, &g);
 		read_stack(&b.p, 0, &have);
 		CHECK_INT(have.n, ==, 4);
@@ -298,7 +285,7 @@ static void test_places_by_chance(void)
 	struct bench b;
 	struct given g;
 
-	begin(&b, 64 << 20, NULL);
+	begin(&b, 64 << 20);
 	for (uint32_t i = 0; i < 20000; i++) {
 		make(&g, i);
 		check_joined(&b, &g);
@@ -319,7 +306,7 @@ static void test_too_many_frames(void)
 
 	for (uint32_t i = 0; i < N; i++)
 		many[i].runtime = PROFILE_RUNTIME_RUBY;
-	begin(&b, 1 << 20, NULL);
+	begin(&b, 1 << 20);
 	give_rows(&b.p, &g, b.rows, &stack);
 	row = joiner_stack(&b.j, &stack, &frames, PROFILE_MARKER_RUNTIME_LATE, 0);
 	CHECK_INT(row, !=, PROFILE_NONE);
@@ -344,7 +331,7 @@ static void test_names_are_cleaned(void)
 	struct walked_stack stack;
 	struct bench b;
 
-	begin(&b, 1 << 20, NULL);
+	begin(&b, 1 << 20);
 	give_rows(&b.p, &g, b.rows, &stack);
 	CHECK_INT(joiner_stack(&b.j, &stack, &frames, PROFILE_N_MARKERS, 0), ==, 0);
 	f = &b.p.functions.items[0];
@@ -355,287 +342,6 @@ static void test_names_are_cleaned(void)
 	end(&b);
 }
 
-/* ---- Waiting ---- */
-
-/* What is known of a sample: all there is to tell its stack from. */
-struct known {
-	struct given given;
-	struct frame_key key;
-	uint32_t type;
-	bool waits, joined, late;
-};
-
-static void add_waiting(struct bench *b, struct known *k, uint64_t time_ns)
-{
-	const struct profile_sample s = {
-		.time_unix_ns = time_ns, .value = 1, .thread = b->thread, .stack = 77};
-	struct walked_stack stack;
-
-	k->key = (struct frame_key){time_ns, chance(3), 1 + chance(3)};
-	k->waits = true;
-	give_rows(&b->p, &k->given, b->rows, &stack);
-	pending_add(b->w, &k->key, k->type, &s, &stack);
-	/* Nothing of the caller's is needed any more. */
-	memset(b->rows, 0xff, sizeof(b->rows));
-}
-
-static bool bring(struct bench *b, struct known *k)
-{
-	const struct runtime_frames own = own_of(&k->given);
-	bool taken = pending_come(b->w, &k->key, &own);
-
-	if (taken) {
-		k->joined = true;
-		k->waits = false;
-	}
-	return taken;
-}
-
-/* Each sample is in its type's list, in its turn, with the stack that it must have. */
-static void check_samples(const struct bench *b, const struct known *all, uint32_t n)
-{
-	uint32_t at[PROFILE_MAX_TYPES] = {0}, late[PROFILE_MAX_TYPES] = {0};
-	struct frames have, want;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_type *type = &b->p.types[all[i].type];
-		const struct profile_sample *s;
-
-		CHECK_INT(at[all[i].type], <, type->samples.n);
-		s = &type->samples.items[at[all[i].type]++];
-		CHECK_INT(s->time_unix_ns, ==, all[i].key.time_ns);
-		CHECK_INT(s->stack, <, b->p.stacks.n);
-		read_stack(&b->p, s->stack, &have);
-		model_join(&all[i].given, all[i].joined, !all[i].joined, &want);
-		check_frames(&have, &want);
-		late[all[i].type] += !all[i].joined;
-	}
-	for (uint32_t t = 0; t < b->p.n_types; t++) {
-		CHECK_INT(at[t], ==, b->p.types[t].samples.n);
-		CHECK_INT(b->p.types[t].counters[PROFILE_STACKS_RUNTIME_LATE], ==, late[t]);
-		CHECK_INT(b->p.types[t].counters[PROFILE_SAMPLES_DROPPED], ==, 0);
-	}
-}
-
-static uint32_t count_waiting(const struct known *all, uint32_t n)
-{
-	uint32_t waiting = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		waiting += all[i].waits;
-	return waiting;
-}
-
-static struct known *make_known(struct bench *b, uint32_t n)
-{
-	struct known *all = calloc(n, sizeof(*all));
-	struct profile_type facts = {.period_events = 1};
-
-	CHECK_INT(profile_add_type(&b->p, &facts), ==, 1);
-	for (uint32_t i = 0; i < n; i++) {
-		make(&all[i].given, i);
-		all[i].type = chance(3) == 0;
-	}
-	return all;
-}
-
-/*
- * The model of what waits: the youngest `samples` of those that nobody has brought frames for, and
- * of them those that are not older than wait_ns; no other limit is in the way.
- */
-static void model_limits(struct known *all, uint32_t n, const struct pending_limits *limits,
-			 uint64_t now)
-{
-	uint32_t places = 0;
-
-	/* Frames that came out of turn take a place until all before them have one no more. */
-	for (uint32_t i = n; i-- > 0;) {
-		bool oldest_waits = false;
-
-		for (uint32_t k = 0; k <= i; k++)
-			oldest_waits |= all[k].waits;
-		places += oldest_waits;
-		if (places > limits->samples)
-			all[i].waits = false;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (now > all[i].key.time_ns && now - all[i].key.time_ns > limits->wait_ns)
-			all[i].waits = false;
-	}
-}
-
-static void test_waiting_by_the_model(void)
-{
-	const struct pending_limits limits = {8, 1 << 20, 300};
-
-	for (uint32_t round = 0; round < 200; round++) {
-		enum { N = 120 };
-		struct known *all;
-		struct bench b;
-		uint64_t now = 1000;
-
-		begin(&b, 8 << 20, &limits);
-		all = make_known(&b, N);
-		for (uint32_t i = 0; i < N; i++) {
-			now += 1 + chance(round % 2 ? 20 : 90);
-			pending_expire(b.w, now);
-			model_limits(all, i, &limits, now);
-			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i));
-			add_waiting(&b, &all[i], now);
-			model_limits(all, i + 1, &limits, now);
-			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i + 1));
-			for (uint32_t k = chance(3); k > 0; k--) {
-				uint32_t which = i - chance(i + 1 < 12 ? i + 1 : 12);
-				bool waited = all[which].waits;
-
-				CHECK_INT(bring(&b, &all[which]), ==, waited);
-			}
-			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i + 1));
-		}
-		pending_finish(b.w);
-		CHECK_INT(pending_count(b.w), ==, 0);
-		check_samples(&b, all, N);
-		free(all);
-		end(&b);
-	}
-}
-
-/* However little room there is for frames, each sample has the stack that was read for it. */
-static void test_little_room_for_frames(void)
-{
-	for (uint32_t round = 0; round < 400; round++) {
-		enum { N = 100 };
-		const struct pending_limits limits = {chance(40), chance(2000), 1000000};
-		uint32_t joined = 0;
-		struct known *all;
-		struct bench b;
-
-		begin(&b, 8 << 20, &limits);
-		all = make_known(&b, N);
-		for (uint32_t i = 0; i < N; i++) {
-			add_waiting(&b, &all[i], 1000 + i);
-			CHECK_INT(pending_count(b.w), <=, limits.samples);
-			for (uint32_t k = chance(3); k > 0; k--)
-				joined += bring(&b, &all[i - chance(i + 1 < 6 ? i + 1 : 6)]);
-		}
-		CHECK(joined > 0 || limits.samples < 2 || limits.frame_bytes < 1000);
-		pending_finish(b.w);
-		check_samples(&b, all, N);
-		free(all);
-		end(&b);
-	}
-}
-
-/* Nothing waits into the next window, and what comes for it is told so. */
-static void test_window_closes(void)
-{
-	enum { N = 20 };
-	const struct pending_limits limits = {100, 1 << 16, 1000000};
-	struct known *all;
-	struct profile q;
-	struct bench b;
-	int fd;
-
-	begin(&b, 1 << 20, &limits);
-	all = make_known(&b, N);
-	for (uint32_t round = 0; round < 3; round++) {
-		for (uint32_t i = 0; i < N; i++) {
-			all[i].joined = false;
-			add_waiting(&b, &all[i], 1000 + i);
-		}
-		for (uint32_t i = 0; i < N; i += 3)
-			CHECK(bring(&b, &all[i]));
-		CHECK_INT(pending_count(b.w), ==, N - 7);
-		pending_finish(b.w);
-		check_samples(&b, all, N);
-		for (uint32_t i = 0; i < N; i++)
-			CHECK(!pending_come(b.w, &all[i].key, &(struct runtime_frames){.n = 0}));
-		/* It can be written and read as it is. */
-		b.p.start_unix_ns = 1;
-		b.p.end_unix_ns = 10000;
-		fd = window_write(&b.p);
-		CHECK_INT(fd, >=, 0);
-		profile_init(&q, 1 << 20);
-		CHECK_INT(window_read(&q, fd, 0), ==, 0);
-		CHECK_INT(profile_n_samples(&q), ==, N);
-		CHECK_INT(profile_counter(&q, PROFILE_STACKS_RUNTIME_LATE), ==, N - 7);
-		profile_deinit(&q);
-		close(fd);
-		profile_clear(&b.p);
-		b.thread = 0;
-		(void)profile_add_process(&b.p, &(struct profile_process){.pid = 1});
-		(void)profile_add_thread(&b.p, 0, 1, STRID_EMPTY);
-		(void)profile_add_type(&b.p, &(struct profile_type){.period_events = 1});
-	}
-	free(all);
-	end(&b);
-}
-
-/* Two samples of one thread at one time, of two events: the frames are both's, one by one. */
-static void test_two_of_a_key(void)
-{
-	const struct pending_limits limits = {100, 1 << 16, 1000000};
-	struct known *all;
-	struct bench b;
-
-	begin(&b, 1 << 20, &limits);
-	all = make_known(&b, 2);
-	for (uint32_t i = 0; i < 2; i++) {
-		all[i].type = i;
-		add_waiting(&b, &all[i], 1000);
-	}
-	all[1].key = all[0].key;
-	pending_finish(b.w);
-	profile_clear_samples(&b.p);
-	memset(b.p.types[0].counters, 0, sizeof(b.p.types[0].counters));
-	memset(b.p.types[1].counters, 0, sizeof(b.p.types[1].counters));
-	for (uint32_t i = 0; i < 2; i++) {
-		seed = 5; /* equal keys */
-		add_waiting(&b, &all[i], 1000);
-	}
-	CHECK(bring(&b, &all[0]) && bring(&b, &all[1]) && !bring(&b, &all[0]));
-	CHECK_INT(pending_count(b.w), ==, 0);
-	pending_finish(b.w);
-	check_samples(&b, all, 2);
-	free(all);
-	end(&b);
-}
-
-/* Where the profile has no room, samples are dropped and counted; the rest stays in its order. */
-static void test_full_profile(void)
-{
-	const struct pending_limits limits = {16, 1 << 16, 1000000};
-	uint32_t some = 0;
-
-	for (uint64_t max_bytes = 2000; max_bytes < 60000; max_bytes += 500) {
-		enum { N = 100 };
-		struct known *all;
-		uint64_t last = 0;
-		struct bench b;
-
-		begin(&b, max_bytes, &limits);
-		all = make_known(&b, N);
-		for (uint32_t i = 0; i < N; i++) {
-			all[i].type = 0;
-			add_waiting(&b, &all[i], 1000 + i);
-			if (chance(2))
-				(void)bring(&b, &all[i]);
-		}
-		pending_finish(b.w);
-		CHECK_INT(b.p.types[0].samples.n + profile_counter(&b.p, PROFILE_SAMPLES_DROPPED),
-			  ==, N);
-		some += b.p.types[0].samples.n > 0 && b.p.types[0].samples.n < N;
-		for (uint32_t i = 0; i < b.p.types[0].samples.n; i++) {
-			CHECK_INT(b.p.types[0].samples.items[i].stack, <, b.p.stacks.n);
-			CHECK_INT(b.p.types[0].samples.items[i].time_unix_ns, >, last);
-			last = b.p.types[0].samples.items[i].time_unix_ns;
-		}
-		free(all);
-		end(&b);
-	}
-	CHECK_INT(some, >, 0);
-}
-
 int main(void)
 {
 	RUN(test_frames_in_the_middle);
@@ -643,10 +349,5 @@ int main(void)
 	RUN(test_places_by_chance);
 	RUN(test_too_many_frames);
 	RUN(test_names_are_cleaned);
-	RUN(test_waiting_by_the_model);
-	RUN(test_little_room_for_frames);
-	RUN(test_window_closes);
-	RUN(test_two_of_a_key);
-	RUN(test_full_profile);
 	return 0;
 }
