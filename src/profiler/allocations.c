@@ -244,10 +244,11 @@ static void find_ended(struct allocations *l)
 
 void allocations_close(struct allocations *l, uint64_t time_ns)
 {
-	if (l->a->setup->capture && !l->last)
-		return;
+	/* Also in a window of a capture that is not its last: a process may end before that. */
 	if (l->ends_missing || l->a->profile.types[l->ended].counters[PROFILE_SAMPLES_LOST])
 		find_ended(l);
+	if (l->a->setup->capture && !l->last)
+		return;
 	l->time_ns = time_ns;
 	live_blocks_each(l->blocks, tell_place, l);
 }
