@@ -501,7 +501,8 @@ int opener_process(uint32_t pid, struct message *answer)
 	char text[1024], link[32], exe[PROTOCOL_PATH_MAX], *open_paren, *close_paren;
 	unsigned long long start_ticks;
 	unsigned long flags;
-	uint32_t parent;
+	uint32_t parent, n_threads;
+	char state;
 	ssize_t n;
 	int r = opener_read_proc(pid, "stat", text, sizeof(text));
 
@@ -512,9 +513,8 @@ int opener_process(uint32_t pid, struct message *answer)
 	close_paren = strrchr(text, ')');
 	if (!open_paren || !close_paren || close_paren < open_paren ||
 	    sscanf(close_paren + 1,
-		   " %*c %u %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%llu",
-		   &parent, &flags, &start_ticks) != 3)
+		   " %c %u %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %u %*d %llu",
+		   &state, &parent, &flags, &n_threads, &start_ticks) != 5)
 		return -EBADMSG;
 
 	*close_paren = '\0';
@@ -522,6 +522,8 @@ int opener_process(uint32_t pid, struct message *answer)
 			 open_paren + 1);
 	answer->answer_process.parent_pid = parent;
 	answer->answer_process.is_kernel = (flags & 0x00200000) != 0; /* PF_KTHREAD */
+	/* The main thread of one that goes on without it is a zombie, too. */
+	answer->answer_process.has_ended = (state == 'Z' || state == 'X') && n_threads <= 1;
 	answer->answer_process.start_time_ns =
 		start_ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 

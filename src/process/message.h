@@ -360,6 +360,7 @@ struct message {
 			uint32_t parent_pid;
 			uint64_t start_time_ns; /* since boot */
 			uint32_t is_kernel;
+			uint32_t has_ended; /* 1: all of its threads have */
 			char comm[16];
 			char executable_path[PROTOCOL_PATH_MAX];
 		} answer_process;

@@ -30,6 +30,7 @@ struct allocations {
 	struct live_blocks *blocks;
 	struct switch_stack *stack; /* of the block that is taken; room for max_frames */
 	uint64_t random, time_ns;   /* time_ns: at which what is in use is told */
+	uint64_t closed_ns;	    /* the end of the last window */
 	uint64_t kept_from_ns;	    /* blocks from before are not in use; 0: not known yet */
 	bool last;		    /* window of a capture */
 	bool ends_missing;
@@ -170,12 +171,32 @@ static void tell_place(void *ctx, const struct live_place *place)
 }
 
 /* The process ends, or another program takes its place. tell: with what it has. */
-static void end_process(struct allocations *l, const struct record *r, bool tell)
+static void end_process(struct allocations *l, uint32_t pid, uint64_t time_ns, bool tell)
 {
-	l->time_ns = r->time_ns;
+	l->time_ns = time_ns;
 	if (tell)
-		live_blocks_each_of(l->blocks, r->pid, tell_place, l);
-	live_blocks_end_process(l->blocks, r->pid);
+		live_blocks_each_of(l->blocks, pid, tell_place, l);
+	live_blocks_end_process(l->blocks, pid);
+}
+
+/* Of processes whose main thread has ended those that have no other thread. */
+static void end_gone(struct allocations *l, uint64_t time_ns)
+{
+	uint32_t pid, next = live_blocks_next_process(l->blocks, UINT32_MAX);
+
+	while ((pid = next) != UINT32_MAX) {
+		uint64_t exit_ns = live_blocks_exit(l->blocks, pid);
+
+		next = live_blocks_next_process(l->blocks, pid);
+		if (!exit_ns)
+			continue;
+		if (outside_has_ended(&l->a->outside, pid))
+			end_process(l, pid, exit_ns > l->closed_ns ? exit_ns : time_ns,
+				    l->a->setup->capture);
+		else /* so that its code stays known */
+			(void)host_process_get(l->a->host, pid, pid, time_ns);
+	}
+	l->closed_ns = time_ns;
 }
 
 void allocations_end(struct allocations *l)
@@ -244,6 +265,7 @@ static void find_ended(struct allocations *l)
 
 void allocations_close(struct allocations *l, uint64_t time_ns)
 {
+	end_gone(l, time_ns);
 	/* Also in a window of a capture that is not its last: a process may end before that. */
 	if (l->ends_missing || l->a->profile.types[l->ended].counters[PROFILE_SAMPLES_LOST])
 		find_ended(l);
@@ -400,12 +422,18 @@ void allocations_record(struct allocations *l, const struct record *r)
 			on_sample(l, r);
 		break;
 	case RECORD_EXIT:
+		/* Others may go on without the main thread. */
 		if (r->pid == r->tid)
-			end_process(l, r, l->a->setup->capture);
+			live_blocks_set_exit(l->blocks, r->pid, r->time_ns);
+		break;
+	case RECORD_FORK:
+		/* The number goes to another process. */
+		if (r->pid != r->task.parent_pid)
+			end_process(l, r->pid, r->time_ns, l->a->setup->capture);
 		break;
 	case RECORD_COMM:
 		if (r->comm.exec)
-			end_process(l, r, false);
+			end_process(l, r->pid, r->time_ns, false);
 		break;
 	default:
 		break;

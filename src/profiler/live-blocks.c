@@ -35,7 +35,7 @@ struct block_place {
 struct live_process {
 	struct live_process *next, **link;
 	struct block_place *places;
-	uint64_t table;
+	uint64_t table, exit_ns;
 	uint32_t pid;
 };
 
@@ -365,6 +365,21 @@ uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid)
 	const struct live_process *p = find_process(b, pid);
 
 	return p ? p->table : 0;
+}
+
+void live_blocks_set_exit(struct live_blocks *b, uint32_t pid, uint64_t time_ns)
+{
+	struct live_process *p = find_process(b, pid);
+
+	if (p)
+		p->exit_ns = time_ns;
+}
+
+uint64_t live_blocks_exit(const struct live_blocks *b, uint32_t pid)
+{
+	const struct live_process *p = find_process(b, pid);
+
+	return p ? p->exit_ns : 0;
 }
 
 struct live_blocks *live_blocks_free(struct live_blocks *b)

@@ -60,6 +60,10 @@ void live_blocks_end_process(struct live_blocks *b, uint32_t pid);
 void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table);
 uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid);
 
+/* When its main thread ended; only for a process that has blocks. 0: it has not. */
+void live_blocks_set_exit(struct live_blocks *b, uint32_t pid, uint64_t time_ns);
+uint64_t live_blocks_exit(const struct live_blocks *b, uint32_t pid);
+
 /* Calls fn for each place that has blocks, of one process or of all. fn must not change them. */
 void live_blocks_each_of(const struct live_blocks *b, uint32_t pid,
 			 void (*fn)(void *ctx, const struct live_place *place), void *ctx);

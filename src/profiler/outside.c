@@ -151,6 +151,16 @@ int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid)
 	return 0;
 }
 
+bool outside_has_ended(struct outside *o, uint32_t pid)
+{
+	struct message m = {.type = MESSAGE_ASK_PROCESS};
+	int r;
+
+	m.ask_pid.pid = pid;
+	r = ask_values(o->ask, &m);
+	return r == -ENOENT || r == -ESRCH || (r == 0 && m.answer_process.has_ended);
+}
+
 int outside_open_memory(struct outside *o, uint32_t pid)
 {
 	return open_of_pid(o, MESSAGE_ASK_MEMORY, pid);

@@ -28,6 +28,8 @@ int outside_open_blocked(struct outside *o, uint32_t pid, uint32_t tid, uint64_t
 			 uint32_t n_bytes);
 /* The effective user of a process. 0 or -errno. */
 int outside_user(struct outside *o, uint32_t pid, uint32_t *ret_uid);
+/* Have all threads of a process ended? false if the broker does not answer. */
+bool outside_has_ended(struct outside *o, uint32_t pid);
 /* What a process publishes of itself: the descriptor of opener_context(), or -errno. published_ns:
  * the time stamp of the known context, 0: none; environment: with its variables. */
 int outside_open_context(struct outside *o, const struct host_process *p, uint64_t published_ns,

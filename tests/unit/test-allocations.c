@@ -45,6 +45,7 @@ static struct filter filter;
 static struct {
 	uint64_t table[8]; /* what the library has in use; 0: nothing */
 	uint32_t n_asked;  /* how often the table was asked for */
+	bool has_ended;
 } process;
 
 static int open_table(void)
@@ -81,6 +82,7 @@ static void *answer(void *ctx)
 		if (m.type == MESSAGE_ASK_PROCESS) {
 			a.type = MESSAGE_ANSWER_PROCESS;
 			a.answer_process.error = 0;
+			a.answer_process.has_ended = process.has_ended;
 		}
 		CHECK_INT(message_send(*sock, &a, &fd, fd >= 0), ==, 0);
 	}
@@ -175,13 +177,30 @@ static struct attribution *make_attribution(bool capture)
 
 /* ---- Windows ---- */
 
+/* In the code of the process, which is known for as long as it has blocks. */
+static void check_stack(const struct profile *p, uint32_t stack)
+{
+	const uint32_t *rows;
+	uint32_t n;
+
+	rows = profile_stack_frames(p, stack, &n);
+	CHECK_INT(n, ==, 2);
+	for (uint32_t i = 0; i < n; i++)
+		CHECK_INT(p->modules.items[p->frames.items[rows[i]].module].kind, ==,
+			  PROFILE_MODULE_JIT);
+}
+
 static int64_t sum(const struct attribution *a, uint32_t type)
 {
 	const struct profile *p = attribution_profile((struct attribution *)a);
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < p->types[type].samples.n; i++)
-		sum += p->types[type].samples.items[i].value;
+	for (uint32_t i = 0; i < p->types[type].samples.n; i++) {
+		const struct profile_sample *s = &p->types[type].samples.items[i];
+
+		sum += s->value;
+		check_stack(p, s->stack);
+	}
 	return sum;
 }
 
@@ -253,6 +272,64 @@ static void test_a_daemon_loses_an_end(void)
 	attribution_free(a);
 }
 
+/* In a capture a process is told of once, when it ends. */
+static void test_a_process_ends(void)
+{
+	struct attribution *a = make_attribution(true);
+
+	allocate(a, PID, 0x1000, 200);
+	task(a, RECORD_EXIT, PID, PID, 220);
+	process.has_ended = true;
+	expect(a, 300, 1, 1);
+	attribution_end(a);
+	expect(a, 400, 0, 0);
+	attribution_free(a);
+}
+
+/* The main thread ends, and another one goes on: it frees, and allocates more. */
+static void test_threads_outlive_the_main_one(void)
+{
+	for (int capture = 0; capture < 2; capture++) {
+		struct attribution *a = make_attribution(capture);
+
+		task(a, RECORD_FORK, PID, OTHER_TID, 150);
+		allocate(a, PID, 0x1000, 200);
+		allocate(a, PID, 0x2000, 210);
+		task(a, RECORD_EXIT, PID, PID, 220);
+		allocate(a, OTHER_TID, 0x3000, 230);
+		release(a, OTHER_TID, 0x1000, 240);
+		expect(a, 300, 3, capture ? 0 : 2);
+		/* It sleeps meanwhile. */
+		expect(a, 400, 0, capture ? 0 : 2);
+		release(a, OTHER_TID, 0x2000, 410);
+		expect(a, 500, 0, capture ? 0 : 1);
+		task(a, RECORD_EXIT, PID, OTHER_TID, 510);
+		process.has_ended = true;
+		expect(a, 600, 0, capture ? 1 : 0);
+		attribution_end(a);
+		expect(a, 700, 0, 0);
+		attribution_free(a);
+	}
+}
+
+/* The number of a process that ended goes to another one before anybody looks. */
+static void test_a_number_is_used_again(void)
+{
+	for (int capture = 0; capture < 2; capture++) {
+		struct attribution *a = make_attribution(capture);
+
+		allocate(a, PID, 0x1000, 200);
+		task(a, RECORD_EXIT, PID, PID, 210);
+		start(a, 220);
+		allocate(a, PID, 0x2000, 230);
+		allocate(a, PID, 0x3000, 240);
+		expect(a, 300, 3, capture ? 1 : 2);
+		attribution_end(a);
+		expect(a, 400, 0, 2);
+		attribution_free(a);
+	}
+}
+
 static int start_broker(void)
 {
 	static int sock;
@@ -273,5 +350,8 @@ int main(void)
 	RUN(test_a_capture_tells_at_its_end);
 	RUN(test_a_capture_loses_an_end);
 	RUN(test_a_daemon_loses_an_end);
+	RUN(test_a_process_ends);
+	RUN(test_threads_outlive_the_main_one);
+	RUN(test_a_number_is_used_again);
 	return 0;
 }

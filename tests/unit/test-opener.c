@@ -2,6 +2,7 @@
 /* The privileged side: what it accepts as a message, and what it refuses to open. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -345,6 +346,51 @@ static void test_a_hostile_name_in_stat(void)
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, &status, 0);
 	CHECK_INT(opener_process((uint32_t)pid, &m), <, 0);
+}
+
+static void *wait_for_a_byte(void *fd)
+{
+	char byte;
+
+	(void)!read(*(const int *)fd, &byte, 1);
+	_exit(0); /* and nothing that the test does at its exit */
+}
+
+static bool is_zombie(pid_t pid)
+{
+	char text[512];
+
+	CHECK_INT(opener_read_proc((uint32_t)pid, "stat", text, sizeof(text)), ==, 0);
+	return strstr(text, ") Z ");
+}
+
+/* A main thread that has ended is a zombie as its process is, but others go on. */
+static void test_the_main_thread_ends_first(void)
+{
+	struct message m = {.type = MESSAGE_ANSWER_PROCESS};
+	siginfo_t info;
+	pthread_t thread;
+	int gate[2];
+	pid_t pid;
+
+	CHECK_INT(pipe2(gate, O_CLOEXEC), ==, 0);
+	pid = fork();
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		(void)pthread_create(&thread, NULL, wait_for_a_byte, &gate[0]);
+		pthread_exit(NULL);
+	}
+	while (!is_zombie(pid))
+		(void)usleep(1000);
+	CHECK_INT(opener_process((uint32_t)pid, &m), ==, 0);
+	CHECK_INT(m.answer_process.has_ended, ==, 0);
+	CHECK_INT(write(gate[1], "", 1), ==, 1);
+	CHECK_INT(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), ==, 0);
+	CHECK_INT(opener_process((uint32_t)pid, &m), ==, 0);
+	CHECK_INT(m.answer_process.has_ended, ==, 1);
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+	(void)close(gate[0]);
+	(void)close(gate[1]);
 }
 
 static void test_perf_maps_of_others_are_refused(void)
@@ -806,6 +852,7 @@ int main(void)
 	RUN(test_what_is_no_file_is_not_opened);
 	RUN(test_deleted_and_replaced);
 	RUN(test_a_hostile_name_in_stat);
+	RUN(test_the_main_thread_ends_first);
 	RUN(test_perf_maps_of_others_are_refused);
 	RUN(test_perf_maps_of_root);
 	RUN(test_debug_file_names);
