@@ -231,16 +231,18 @@ static bool is_in_table(void *ctx, uint64_t address)
 }
 
 /* The library puts a block into the table before it reports it, so a known block that is not there
- * has ended. */
-static void look_into_table(struct allocations *l, uint32_t pid, uint64_t *addresses)
+ * has ended. 0 or -errno. */
+static int look_into_table(struct allocations *l, uint32_t pid, uint64_t *addresses)
 {
 	uint64_t table = live_blocks_table(l->blocks, pid);
 	_cleanup_close_ int fd = table ? outside_open_table(&l->a->outside, pid, table) : -ENOENT;
 	struct library_table t = {.addresses = addresses};
 	uint32_t n;
 
-	if (fd < 0 || pread(fd, addresses, LIBRARY_TABLE_BYTES, 0) != (ssize_t)LIBRARY_TABLE_BYTES)
-		return;
+	if (fd < 0)
+		return fd;
+	if (pread(fd, addresses, LIBRARY_TABLE_BYTES, 0) != (ssize_t)LIBRARY_TABLE_BYTES)
+		return -EIO;
 	for (size_t i = 0; i < LIBRARY_TABLE_BYTES / sizeof(*addresses); i++) {
 		if (addresses[i])
 			addresses[t.n++] = addresses[i];
@@ -248,6 +250,7 @@ static void look_into_table(struct allocations *l, uint32_t pid, uint64_t *addre
 	qsort(addresses, t.n, sizeof(*addresses), compare_addresses);
 	n = live_blocks_prune(l->blocks, pid, UINT64_MAX, is_in_table, &t);
 	log_debug("process %u: %u blocks had ended unseen", pid, n);
+	return 0;
 }
 
 static void find_ended(struct allocations *l)
@@ -255,12 +258,13 @@ static void find_ended(struct allocations *l)
 	_cleanup_free_ uint64_t *addresses = malloc(LIBRARY_TABLE_BYTES);
 	uint32_t pid = UINT32_MAX, next = live_blocks_next_process(l->blocks, pid);
 
+	l->ends_missing = false;
 	while (addresses && next != UINT32_MAX) {
 		pid = next;
 		next = live_blocks_next_process(l->blocks, pid);
-		look_into_table(l, pid, addresses);
+		/* Put off until the next window? */
+		l->ends_missing |= look_into_table(l, pid, addresses) == -EAGAIN;
 	}
-	l->ends_missing = false;
 }
 
 void allocations_close(struct allocations *l, uint64_t time_ns)

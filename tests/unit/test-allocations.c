@@ -45,6 +45,7 @@ static struct filter filter;
 static struct {
 	uint64_t table[8]; /* what the library has in use; 0: nothing */
 	uint32_t n_asked;  /* how often the table was asked for */
+	uint32_t put_off;  /* how often it cannot be had now */
 	bool has_ended;
 } process;
 
@@ -71,7 +72,10 @@ static void *answer(void *ctx)
 
 		a = (struct message){.type = MESSAGE_ANSWER, .seq = m.seq};
 		a.answer.error = -ENOENT;
-		if (m.type == MESSAGE_ASK_TABLE && m.ask_table.address == TABLE) {
+		if (m.type == MESSAGE_ASK_TABLE && process.put_off > 0) {
+			process.put_off--;
+			a.answer.error = -EAGAIN;
+		} else if (m.type == MESSAGE_ASK_TABLE && m.ask_table.address == TABLE) {
 			fd = open_table();
 			a.answer.error = 0;
 		}
@@ -257,6 +261,21 @@ static void test_a_capture_loses_an_end(void)
 	attribution_free(a);
 }
 
+/* The broker has spent the time that it has for strangers. */
+static void test_a_look_is_put_off(void)
+{
+	struct attribution *a = make_attribution(false);
+
+	allocate(a, PID, 0x1000, 200);
+	lose(a, ENDED);
+	process.put_off = 1;
+	expect(a, 300, 1, 1);
+	expect(a, 400, 0, 0);
+	expect(a, 500, 0, 0);
+	CHECK_INT(process.n_asked, ==, 1);
+	attribution_free(a);
+}
+
 static void test_a_daemon_loses_an_end(void)
 {
 	struct attribution *a = make_attribution(false);
@@ -350,6 +369,7 @@ int main(void)
 	RUN(test_a_capture_tells_at_its_end);
 	RUN(test_a_capture_loses_an_end);
 	RUN(test_a_daemon_loses_an_end);
+	RUN(test_a_look_is_put_off);
 	RUN(test_a_process_ends);
 	RUN(test_threads_outlive_the_main_one);
 	RUN(test_a_number_is_used_again);
