@@ -6,8 +6,6 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-#define MAX_FRAMES 1024
-
 /* A sample, to be sorted by thread and stack. */
 struct idle_piece {
 	uint32_t thread, stack, sample;
@@ -89,10 +87,11 @@ static bool waits_for_work(const struct profile *p, uint32_t stack)
 /* The stack with [idle] outside of it, or [idle] alone; the stack itself if there is no room. */
 static uint32_t idle_stack(struct profile *p, uint32_t stack, bool whole)
 {
-	uint32_t n, frames[MAX_FRAMES], n_kernel = whole ? p->stacks.items[stack].n_kernel : 0, at;
+	uint32_t n, n_kernel = whole ? p->stacks.items[stack].n_kernel : 0, at;
 	const uint32_t *rows = profile_stack_frames(p, stack, &n);
+	_cleanup_free_ uint32_t *frames = malloc(((size_t)n + 1) * sizeof(*frames));
 
-	if (n == 0 || n >= MAX_FRAMES)
+	if (n == 0 || !frames)
 		return stack;
 	frames[0] = profile_add_frame(p, p->frames.items[rows[n - 1]].module, PROFILE_MARKER_IDLE);
 	if (frames[0] == PROFILE_NONE)

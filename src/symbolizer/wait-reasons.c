@@ -5,6 +5,7 @@
  * the first one that is known decides. Disks come first: their waits are inside everything else.
  */
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "src/symbolizer/wait-reasons.h"
@@ -227,13 +228,14 @@ static bool is_data(const struct profile *p, uint32_t frame)
 /* Of a stack whose outermost frame is the guess: the same with the reason in its place. */
 static uint32_t with_reason(struct profile *p, uint32_t stack)
 {
-	uint32_t n, n_kernel = p->stacks.items[stack].n_kernel, frames[1024], at;
+	uint32_t n, n_kernel = p->stacks.items[stack].n_kernel, at;
 	const uint32_t *rows = profile_stack_frames(p, stack, &n);
 	const char *kernel[MAX_KERNEL], *user[MAX_USER];
+	_cleanup_free_ uint32_t *frames = NULL;
 	enum profile_marker guess, reason;
 	size_t k = 0, u = 0;
 
-	if (n == 0 || n > ARRAY_SIZE(frames) || !profile_is_wait(p, rows[n - 1]))
+	if (n == 0 || !profile_is_wait(p, rows[n - 1]))
 		return stack;
 	guess = (enum profile_marker)p->frames.items[rows[n - 1]].address;
 	for (uint32_t i = 0; i < n_kernel && k < MAX_KERNEL; i++)
@@ -245,6 +247,9 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 	/* A stack that was read late has none of the kernel's: its system call said it. */
 	reason = n_kernel ? wait_reason_find(kernel, k, user, u, guess)
 			  : wait_reason_of_call(user, u, guess);
+	frames = malloc(n * sizeof(*frames));
+	if (!frames)
+		return stack;
 	memcpy(frames, rows, n * sizeof(*frames));
 	at = profile_add_frame(p, p->frames.items[rows[n - 1]].module, reason);
 	if (at == PROFILE_NONE)

@@ -153,6 +153,38 @@ static void test_shown(void)
 }
 
 /* Switches that were followed half of the time: so is the rest of it. */
+/* A thread that waits for work in a deep recursion. */
+static void test_deep(void)
+{
+	static const struct place at = {"epoll_wait", PROFILE_MARKER_WAIT_POLL, 1, 1, true};
+	enum { N_FRAMES = 20000 };
+	static uint32_t frames[N_FRAMES];
+	struct profile_sample s = {.value = (int64_t)WINDOW, .n = 1, .time_unix_ns = NSEC_PER_SEC};
+	const uint32_t *rows;
+	struct profile p;
+	uint32_t stack, n;
+
+	for (int show = 0; show < 2; show++) {
+		make(&p, WINDOW);
+		p.types[0].samples.n = p.types[1].samples.n = 0;
+		s.thread = profile_add_thread(&p, 0, 99, STRID_EMPTY);
+		rows = profile_stack_frames(&p, add_stack(&p, &at, 0x9000), &n);
+		for (uint32_t i = 0; i < N_FRAMES; i++)
+			frames[i] = rows[0];
+		frames[N_FRAMES - 1] = rows[n - 1];
+		s.stack = stack = profile_add_stack(&p, frames, N_FRAMES, 0);
+		CHECK(profile_add_sample_of(&p, 0, &s) && profile_add_sample_of(&p, 1, &s));
+		idle_fold(&p, show);
+		CHECK_INT(p.types[0].samples.n, ==, show ? 1 : 0);
+		CHECK_INT(p.types[1].samples.n, ==, 1);
+		stack = p.types[1].samples.items[0].stack;
+		CHECK_INT(marker_of(&p, stack, 0), ==, PROFILE_MARKER_IDLE);
+		(void)profile_stack_frames(&p, stack, &n);
+		CHECK_INT(n, ==, show ? N_FRAMES + 1 : 1);
+		profile_deinit(&p);
+	}
+}
+
 static void test_in_turns(void)
 {
 	struct profile p;
@@ -182,6 +214,7 @@ int main(void)
 {
 	RUN(test_left_out);
 	RUN(test_shown);
+	RUN(test_deep);
 	RUN(test_in_turns);
 	RUN(test_short_window);
 	return 0;

@@ -181,6 +181,42 @@ static void test_profile(void)
 	profile_deinit(&p);
 }
 
+/* In a deep recursion, too. */
+static void test_deep(void)
+{
+	enum { N = 20000 };
+	const struct profile_module kernel = {.uid = PROFILE_UID_KERNEL,
+					      .kind = PROFILE_MODULE_KERNEL,
+					      .process = PROFILE_NONE},
+				    file = {.uid = PROFILE_UID_FIRST_FILE,
+					    .kind = PROFILE_MODULE_FILE,
+					    .process = PROFILE_NONE},
+				    marker = {.uid = PROFILE_UID_MARKER,
+					      .kind = PROFILE_MODULE_MARKER,
+					      .process = PROFILE_NONE};
+	static uint32_t frames[N];
+	struct profile_sample s = {.value = 5, .thread = 0};
+	const uint32_t *rows;
+	struct profile p;
+	uint32_t n;
+
+	profile_init(&p, 16 << 20);
+	frames[0] = add_frame(&p, profile_add_module(&p, &kernel), 0x10, "schedule");
+	frames[1] = add_frame(&p, profile_add_module(&p, &kernel), 0x20, "do_sys_poll");
+	for (uint32_t i = 2; i < N; i++)
+		frames[i] = profile_add_frame(&p, profile_add_module(&p, &file), i);
+	frames[N - 1] =
+		profile_add_frame(&p, profile_add_module(&p, &marker), PROFILE_MARKER_WAIT_LOCK);
+	s.stack = profile_add_stack(&p, frames, N, 2);
+	CHECK(profile_add_sample(&p, &s));
+	wait_reasons_put(&p, 0, 0);
+	rows = profile_stack_frames(&p, p.types[0].samples.items[0].stack, &n);
+	CHECK_INT(n, ==, N);
+	CHECK_INT(memcmp(rows, frames, (N - 1) * sizeof(*rows)), ==, 0);
+	CHECK_INT(p.frames.items[rows[N - 1]].address, ==, PROFILE_MARKER_WAIT_POLL);
+	profile_deinit(&p);
+}
+
 /* Without the kernel's names the call has said it, but for what a futex is part of. */
 static void test_late(void)
 {
@@ -199,6 +235,7 @@ int main(void)
 {
 	RUN(test_chains);
 	RUN(test_profile);
+	RUN(test_deep);
 	RUN(test_late);
 	return 0;
 }
