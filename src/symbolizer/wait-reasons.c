@@ -4,6 +4,7 @@
  * changes from kernel to kernel. So each is searched for from the leaf on, by how its name begins;
  * the first one that is known decides. Disks come first: their waits are inside everything else.
  */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,16 @@ static bool any_begins(const char *const *names, size_t n_names, const char *con
 	return false;
 }
 
+/* Does a word of the name begin so? second_worker() has no condition. */
+static bool has_word(const char *name, const char *part)
+{
+	for (const char *at = strstr(name, part); at; at = strstr(at + 1, part)) {
+		if (at == name || !isalpha((unsigned char)at[-1]))
+			return true;
+	}
+	return false;
+}
+
 /* A futex is a lock, or what other waits are made of. */
 static enum profile_marker futex_reason(const char *const *user, size_t n_user,
 					enum profile_marker guess)
@@ -172,7 +183,7 @@ static enum profile_marker futex_reason(const char *const *user, size_t n_user,
 	}
 	for (size_t i = 0; i < n_user; i++) {
 		for (size_t k = 0; user[i] && k < ARRAY_SIZE(user_parts); k++) {
-			if (strstr(user[i], user_parts[k].part))
+			if (has_word(user[i], user_parts[k].part))
 				return user_parts[k].reason;
 		}
 	}
