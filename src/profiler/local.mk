@@ -88,6 +88,11 @@ tests_unit_test_allocations_SOURCES = tests/unit/test-allocations.c tests/unit/t
 tests_unit_test_allocations_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
+check_PROGRAMS += tests/unit/test-lock-places
+tests_unit_test_lock_places_SOURCES = tests/unit/test-lock-places.c tests/unit/test.h
+tests_unit_test_lock_places_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+
 check_PROGRAMS += tests/unit/test-frame-source
 tests_unit_test_frame_source_SOURCES = tests/unit/test-frame-source.c tests/unit/test.h
 tests_unit_test_frame_source_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \

@@ -18,38 +18,42 @@
 #include "util/clock.h"
 #include "util/hash.h"
 
-#define MAX_LOCKS   65536
 #define MAX_READS   50 /* of maps, in a second */
 #define MEMORY_UID  (UINT64_C(1) << 59)
 #define REGION_BITS 32
+#define NO_ROW	    UINT32_MAX
 
 /* Memory of a process, by the name it has in its maps. */
 static const char *const regions[] = {"[anon]", "[heap]", "[stack]"};
 
 struct lock_place {
 	uint64_t start_ns; /* of the process: its number may come again */
-	uint64_t address;
-	uint64_t code; /* start of an executable mapping of its file; 0: it is in none */
-	uint64_t ip;   /* of the call that was seen to wait for it; 0: none */
+	uint64_t address;  /* 0: none */
+	uint64_t code;	   /* start of an executable mapping of its file; 0: it is in none */
+	uint64_t ip;	   /* of the call that was seen to wait for it; 0: none */
 	uint32_t pid, region;
+	uint32_t n_execs;      /* of the process: another program has other memory */
+	uint32_t older, newer; /* rows, by when they were last used */
 };
 
 struct lock_places {
 	struct attribution *a;
 	ARRAY(struct lock_place) places;
 	struct hash_index index;
+	uint32_t oldest, newest;
 	uint64_t second_ns;
 	uint32_t n_reads; /* since then */
 };
 
-int lock_places_new(struct lock_places **ret, struct attribution *a)
+int lock_places_new(struct lock_places **ret, struct attribution *a, uint32_t max_places)
 {
 	struct lock_places *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
 	l->a = a;
-	l->places.max = MAX_LOCKS;
+	l->places.max = max_places;
+	l->oldest = l->newest = NO_ROW;
 	*ret = l;
 	return 0;
 }
@@ -64,26 +68,67 @@ struct lock_places *lock_places_free(struct lock_places *l)
 	return NULL;
 }
 
-static uint64_t hash_place(const struct host_process *p, uint64_t address)
+static uint64_t hash_place(uint32_t pid, uint64_t start_ns, uint64_t address)
 {
-	return hash_combine(hash_combine(p->pid, p->start_time_ns), address);
+	return hash_combine(hash_combine(pid, start_ns), address);
 }
 
-static const struct lock_place *find(const struct lock_places *l, const struct host_process *p,
-				     uint64_t address)
+/* As the newest one. */
+static void link_row(struct lock_places *l, uint32_t row)
 {
-	uint64_t h = hash_place(p, address);
+	struct lock_place *place = &l->places.items[row];
+
+	place->older = l->newest;
+	place->newer = NO_ROW;
+	*(l->newest == NO_ROW ? &l->oldest : &l->places.items[l->newest].newer) = row;
+	l->newest = row;
+}
+
+static void unlink_row(struct lock_places *l, uint32_t row)
+{
+	const struct lock_place *place = &l->places.items[row];
+
+	*(place->older == NO_ROW ? &l->oldest : &l->places.items[place->older].newer) =
+		place->newer;
+	*(place->newer == NO_ROW ? &l->newest : &l->places.items[place->newer].older) =
+		place->older;
+}
+
+static struct lock_place *find(struct lock_places *l, const struct host_process *p,
+			       uint64_t address)
+{
+	uint64_t h = hash_place(p->pid, p->start_time_ns, address);
 	uint32_t slot = hash_index_first(&l->index, h), row;
 
 	while ((row = hash_index_row(&l->index, slot)) != HASH_INDEX_NONE) {
-		const struct lock_place *place = &l->places.items[row];
+		struct lock_place *place = &l->places.items[row];
 
 		if (place->pid == p->pid && place->start_ns == p->start_time_ns &&
-		    place->address == address)
+		    place->n_execs == p->n_execs && place->address == address) {
+			unlink_row(l, row);
+			link_row(l, row);
 			return place;
+		}
 		slot = hash_index_next(&l->index, slot);
 	}
 	return NULL;
+}
+
+/* A new one, or that of the lock that was used longest ago. NO_ROW: there is no memory. */
+static uint32_t take_row(struct lock_places *l)
+{
+	const struct lock_place *place;
+	uint32_t row = l->oldest;
+
+	if (l->places.n < l->places.max && array_push(&l->places))
+		return l->places.n - 1;
+	if (row == NO_ROW)
+		return NO_ROW;
+	place = &l->places.items[row];
+	(void)hash_index_remove(&l->index, hash_place(place->pid, place->start_ns, place->address),
+				row);
+	unlink_row(l, row);
+	return row;
 }
 
 /* ---- What is mapped ---- */
@@ -167,6 +212,7 @@ void lock_places_see(struct lock_places *l, const struct host_process *p, uint64
 {
 	struct maps_search s = {.address = address};
 	struct lock_place *place;
+	uint32_t row;
 	FILE *maps;
 	int fd;
 
@@ -180,20 +226,23 @@ void lock_places_see(struct lock_places *l, const struct host_process *p, uint64
 	}
 	search(&s, maps);
 	(void)fclose(maps);
-	place = s.found ? array_push(&l->places) : NULL;
-	if (!place)
+	row = s.found ? take_row(l) : NO_ROW;
+	if (row == NO_ROW)
 		return;
+	place = &l->places.items[row];
 	*place = (struct lock_place){.start_ns = p->start_time_ns,
 				     .address = address,
 				     .code = s.in_file ? s.code : 0,
 				     .ip = ip,
 				     .pid = p->pid,
-				     .region = s.region};
-	if (hash_index_add(&l->index, hash_place(p, address), l->places.n - 1) < 0)
-		l->places.n--;
+				     .region = s.region,
+				     .n_execs = p->n_execs};
+	link_row(l, row);
+	if (hash_index_add(&l->index, hash_place(p->pid, p->start_time_ns, address), row) < 0)
+		l->places.items[row].address = 0; /* nobody finds it */
 }
 
-bool lock_places_knows(const struct lock_places *l, const struct host_process *p, uint64_t address,
+bool lock_places_knows(struct lock_places *l, const struct host_process *p, uint64_t address,
 		       uint64_t ip)
 {
 	const struct lock_place *place = address && ip ? find(l, p, address) : NULL;

@@ -17,6 +17,7 @@
 #define MAX_THREADS	262144
 #define MAX_KEYS	65536
 #define MAX_STACK_BYTES (UINT64_C(32) << 20)
+#define MAX_LOCKS	65536
 
 #define MIN_FUTEX 4096
 
@@ -81,7 +82,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 		callbacks.tell_other = off_cpu_tell_other;
 	if (!o->scratch || !o->late_bytes ||
 	    (callbacks.tell_other && wall_time_new(&o->wall, a) < 0) ||
-	    (wakeups != UINT32_MAX && lock_places_new(&o->locks, a) < 0) ||
+	    (wakeups != UINT32_MAX && lock_places_new(&o->locks, a, MAX_LOCKS) < 0) ||
 	    switches_new(&o->switches, &limits, &callbacks, o) < 0 ||
 	    block_proofs_new(&o->proofs, o->switches) < 0) {
 		off_cpu_free(o);
