@@ -15,6 +15,7 @@
 
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
+#include "src/process/kept-blocks.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
@@ -270,12 +271,13 @@ static char *strikes_path(const struct broker_options *options)
 	return asprintf(&path, "%s/set-aside", dir) < 0 ? NULL : path;
 }
 
-static int open_ledger(struct broker *b)
+static int open_shared(struct broker *b)
 {
 	b->ledger_fd = ledger_new(&b->ledger);
-	if (b->ledger_fd < 0)
-		log_error("no memory to share with the profiler: %s", strerror(-b->ledger_fd));
-	return b->ledger_fd < 0 ? b->ledger_fd : 0;
+	b->blocks_fd = b->ledger_fd < 0 ? b->ledger_fd : kept_blocks_new();
+	if (b->blocks_fd < 0)
+		log_error("no memory to share with the profiler: %s", strerror(-b->blocks_fd));
+	return b->blocks_fd < 0 ? b->blocks_fd : 0;
 }
 
 static void say_what_is_out_of_sight(const struct broker_options *o)
@@ -303,7 +305,7 @@ static int prepare(struct broker *b)
 	return 0;
 }
 
-/* The kernel's events and their ledger; neither when a file takes their place. */
+/* The kernel's events and what profilers share; neither when a file takes their place. */
 static int open_sources(struct broker *b)
 {
 	const struct broker_options *options = &b->options;
@@ -313,7 +315,7 @@ static int open_sources(struct broker *b)
 		return r;
 	say_what_is_out_of_sight(options);
 	b->strikes_path = strikes_path(options);
-	return options->input_path ? 0 : open_ledger(b);
+	return options->input_path ? 0 : open_shared(b);
 }
 
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
@@ -345,7 +347,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 		events_init(&b->events[i]);
 	b->spool.fd = b->store.fd = b->debug_cache.fd = -EBADF;
-	b->metrics.fd = b->ledger_fd = -EBADF;
+	b->metrics.fd = b->ledger_fd = b->blocks_fd = -EBADF;
 	r = prepare(b);
 	if (r == 0)
 		r = open_sources(b);
@@ -396,6 +398,7 @@ struct broker *broker_free(struct broker *b)
 		free(b->metrics_listen);
 		ledger_unmap(b->ledger);
 		(void)close_fd(b->ledger_fd);
+		(void)close_fd(b->blocks_fd);
 		free(b);
 	}
 	return NULL;

@@ -63,6 +63,7 @@ struct broker {
 	struct status_counts last_symbolizer;
 	struct ledger *ledger; /* of the rings; NULL: a file is read */
 	int ledger_fd;
+	int blocks_fd;		   /* of blocks in use, which profilers keep there */
 	struct custody custody;	   /* of payloads */
 	struct sample_place place; /* the start of the first window that is not settled */
 	uint64_t start_unix_ns, flushed_at_ns;

@@ -198,8 +198,10 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	send_attribute_rules(c, &to);
 	if (to.result == 0 && b->options.input_path)
 		send_input(b, &to);
-	if (b->ledger)
+	if (b->ledger) {
 		setup_put_file(&to, TEXT_LEDGER, "", b->ledger_fd);
+		setup_put_file(&to, TEXT_BLOCKS, "", b->blocks_fd);
+	}
 	r = setup_finish(&to);
 	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
 		r = send_cpus(b, &b->events[i]);

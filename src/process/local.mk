@@ -7,6 +7,7 @@ libprocess_a_SOURCES = \
 	src/process/filter-rule.c src/process/filter-rule.h \
 	src/process/frame-record.h \
 	src/process/frame-ring.c src/process/frame-ring.h \
+	src/process/kept-blocks.c src/process/kept-blocks.h \
 	src/process/message.c src/process/message.h \
 	src/process/outbox.c src/process/outbox.h \
 	src/process/privileges.c src/process/privileges.h \

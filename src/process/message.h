@@ -158,6 +158,7 @@ enum text_kind {
 	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
 	TEXT_VARIABLE,	   /* NAME=VALUE of the environment, for children with the network */
 	TEXT_LEDGER,	   /* of the rings, with its descriptor (src/sample/ledger.h) */
+	TEXT_BLOCKS,	   /* in use, with their descriptor (src/process/kept-blocks.h) */
 	TEXT_N_KINDS
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/process/kept-blocks.h"
 #include "src/profiler/allocators.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/known-stacks.h"
@@ -17,7 +18,6 @@
 #include "src/profiler/walk.h"
 #include "util/log.h"
 
-#define MAX_LIVE	262144
 #define MAX_STACK_BYTES (UINT64_C(24) << 20)
 #define MAX_COPIES	64
 #define N_TOLD		256
@@ -68,7 +68,7 @@ int allocations_new(struct allocations **ret, struct attribution *a)
 	l->random = UINT64_C(0x9e3779b97f4a7c15);
 	l->stack =
 		malloc(sizeof(*l->stack) + ATTRIBUTION_MAX_KEPT(a) * sizeof(*l->stack->addresses));
-	r = l->stack ? live_blocks_new(&l->blocks, MAX_LIVE, MAX_STACK_BYTES) : -ENOMEM;
+	r = l->stack ? live_blocks_new(&l->blocks, KEPT_BLOCKS_MAX, MAX_STACK_BYTES) : -ENOMEM;
 	if (r < 0) {
 		allocations_free(l);
 		return r;
@@ -85,6 +85,20 @@ struct allocations *allocations_free(struct allocations *l)
 		free(l);
 	}
 	return NULL;
+}
+
+void allocations_adopt(struct allocations *l, struct kept_blocks *k)
+{
+	static const struct switch_stack not_seen = {.marker = PROFILE_MARKER_NOT_SEEN,
+						     .reason = PROFILE_N_MARKERS};
+	uint32_t n = live_blocks_adopt(l->blocks, k, &not_seen);
+
+	if (n == 0)
+		return;
+	log_info("%u sampled blocks in use are those of the profiler before this one: where they "
+		 "were allocated is not known",
+		 n);
+	l->ends_missing = true;
 }
 
 void allocations_put_types(struct allocations *l)
@@ -253,17 +267,22 @@ static int look_into_table(struct allocations *l, uint32_t pid, uint64_t *addres
 	return 0;
 }
 
-static void find_ended(struct allocations *l)
+static void find_ended(struct allocations *l, uint64_t time_ns)
 {
 	_cleanup_free_ uint64_t *addresses = malloc(LIBRARY_TABLE_BYTES);
 	uint32_t pid = UINT32_MAX, next = live_blocks_next_process(l->blocks, pid);
 
 	l->ends_missing = false;
 	while (addresses && next != UINT32_MAX) {
+		int r;
+
 		pid = next;
 		next = live_blocks_next_process(l->blocks, pid);
+		r = look_into_table(l, pid, addresses);
 		/* Put off until the next window? */
-		l->ends_missing |= look_into_table(l, pid, addresses) == -EAGAIN;
+		l->ends_missing |= r == -EAGAIN;
+		if ((r == -ENOENT || r == -ESRCH) && outside_has_ended(&l->a->outside, pid))
+			end_process(l, pid, time_ns, l->a->setup->capture);
 	}
 }
 
@@ -272,7 +291,7 @@ void allocations_close(struct allocations *l, uint64_t time_ns)
 	end_gone(l, time_ns);
 	/* Also in a window of a capture that is not its last: a process may end before that. */
 	if (l->ends_missing || l->a->profile.types[l->ended].counters[PROFILE_SAMPLES_LOST])
-		find_ended(l);
+		find_ended(l, time_ns);
 	if (l->a->setup->capture && !l->last)
 		return;
 	l->time_ns = time_ns;
@@ -283,8 +302,8 @@ void allocations_close(struct allocations *l, uint64_t time_ns)
 
 /* Copies the stack of the last walk, without the library's own frames, as addresses that outlive
  * the window. */
-static void keep_block(struct allocations *l, const struct live_block_facts *block, uint64_t table,
-		       uint32_t skip, uint32_t n)
+static void keep_block(struct allocations *l, const struct live_block_facts *block, uint32_t skip,
+		       uint32_t n)
 {
 	const struct attribution *a = l->a;
 	struct switch_stack *s = l->stack;
@@ -294,9 +313,7 @@ static void keep_block(struct allocations *l, const struct live_block_facts *blo
 				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < s->n_user; i++)
 		s->addresses[i] = a->kept[skip + i];
-	if (live_blocks_add(l->blocks, block, s))
-		live_blocks_set_table(l->blocks, block->pid, table);
-	else if (log_ratelimit(&l->full, TELL_SECONDS))
+	if (!live_blocks_add(l->blocks, block, s) && log_ratelimit(&l->full, TELL_SECONDS))
 		log_warning("%u sampled blocks are in use: further ones are counted as allocated, "
 			    "not as in use",
 			    live_blocks_count(l->blocks));
@@ -377,6 +394,7 @@ static void on_picked(struct allocations *l, const struct record *r)
 	if (is_told_again(l, r, &b))
 		return;
 	block.address = b.address;
+	block.table = b.table;
 	block.bytes = b.bytes;
 	block.objects = b.objects;
 	s.thread = attribution_thread_row(a, r, a->process);
@@ -386,7 +404,7 @@ static void on_picked(struct allocations *l, const struct record *r)
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
 	add_block(l, &s, &block);
 	if (b.ends && r->time_ns >= l->kept_from_ns)
-		keep_block(l, &block, b.table, skip, n);
+		keep_block(l, &block, skip, n);
 	else
 		live_blocks_end(l->blocks, r->pid, r->tid, block.address);
 }

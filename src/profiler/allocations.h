@@ -11,6 +11,7 @@
 
 struct allocations;
 struct attribution;
+struct kept_blocks;
 struct record;
 
 /* The types behind those of the events: objects allocated, objects in use. */
@@ -20,6 +21,8 @@ struct record;
  * -ENOMEM. */
 int allocations_new(struct allocations **ret, struct attribution *a);
 struct allocations *allocations_free(struct allocations *l);
+/* Takes over what another profiler has kept in k, and keeps its own blocks there, too; borrowed. */
+void allocations_adopt(struct allocations *l, struct kept_blocks *k);
 /* Adds these types to a window that begins, after the types of all events. */
 void allocations_put_types(struct allocations *l);
 

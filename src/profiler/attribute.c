@@ -13,6 +13,7 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "src/process/filter.h"
+#include "src/process/kept-blocks.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-runtimes.h"
@@ -242,6 +243,18 @@ void attribution_watch_gaps(struct attribution *a, const struct ledger *l)
 {
 	if (a->off_cpu && !a->other_clock)
 		off_cpu_watch_gaps(a->off_cpu, l);
+}
+
+void attribution_share_blocks(struct attribution *a, struct kept_blocks *k)
+{
+	uint32_t end = kept_blocks_end(k);
+
+	if (a->allocations) {
+		allocations_adopt(a->allocations, k);
+		return;
+	}
+	for (uint32_t i = 0; i < end; i++)
+		kept_blocks_remove(k, i);
 }
 
 void attribution_read_late(struct attribution *a, uint64_t time_ns)

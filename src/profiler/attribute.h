@@ -15,6 +15,7 @@
 
 struct filter;
 struct frame_source;
+struct kept_blocks;
 struct readers;
 struct stack_size;
 struct record;
@@ -57,6 +58,10 @@ void attribution_watch_gaps(struct attribution *a, const struct ledger *l);
 /* All records up to that time (perf clock) were taken: reads the stacks of threads that have been
  * blocked since. */
 void attribution_read_late(struct attribution *a, uint64_t time_ns);
+
+/* Where profilers keep the blocks of memory in use for each other; borrowed. Takes those of the one
+ * before, or removes them if allocations are not sampled. */
+void attribution_share_blocks(struct attribution *a, struct kept_blocks *k);
 
 /* Sets a second source of frames, which is asked about each sample with a user stack; borrowed. 0
  * or -ENOMEM. */

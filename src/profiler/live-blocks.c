@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/process/kept-blocks.h"
 #include "src/profiler/switches.h"
+#include "util/ensure.h"
 #include "util/hash.h"
 
 #define N_BLOCK_CHAINS	 65536
@@ -19,6 +21,7 @@ struct live_block {
 	struct block_place *place;
 	uint64_t address, time_ns;
 	double bytes, objects;
+	uint32_t row; /* of the blocks that are kept */
 };
 
 struct block_place {
@@ -50,6 +53,9 @@ struct live_blocks {
 	} ended[N_ENDED];
 	uint32_t n_live, n, max; /* n: with those that ended last */
 	uint64_t stack_bytes, max_stack_bytes;
+	struct kept_blocks *kept; /* NULL: nobody else needs them */
+	uint32_t *free_rows;	  /* of it, that were used before */
+	uint32_t n_free_rows, end_row;
 };
 
 /* Lists whose items know what points to them. */
@@ -205,6 +211,28 @@ static void add_to_place(struct live_place *p, const struct live_block *e, int s
 	p->objects_variance += sign * live_block_objects_variance(e->objects);
 }
 
+static void keep(struct live_blocks *b, struct live_block *e)
+{
+	const struct live_place *p = &e->place->pub;
+	const struct kept_block k = {
+		.address = e->address,
+		.table = e->place->process->table,
+		.bytes = e->bytes,
+		.objects = e->objects,
+		.pid = p->pid,
+		.tid = p->tid,
+	};
+
+	e->row = b->n_free_rows ? b->free_rows[--b->n_free_rows] : b->end_row++;
+	kept_blocks_put(b->kept, e->row, &k);
+}
+
+static void keep_no_more(struct live_blocks *b, const struct live_block *e)
+{
+	kept_blocks_remove(b->kept, e->row);
+	b->free_rows[b->n_free_rows++] = e->row;
+}
+
 static void begin(struct live_blocks *b, struct live_block *e)
 {
 	struct live_block **chain = block_chain(b, e->place->pub.pid, e->address);
@@ -213,6 +241,8 @@ static void begin(struct live_blocks *b, struct live_block *e)
 	PUSH(*chain, e, next, link);
 	PUSH(e->place->blocks, e, next_of_place, link_of_place);
 	add_to_place(&e->place->pub, e, 1);
+	if (b->kept)
+		keep(b, e);
 }
 
 static void end(struct live_blocks *b, struct live_block *e)
@@ -221,6 +251,8 @@ static void end(struct live_blocks *b, struct live_block *e)
 	REMOVE(e, next, link);
 	REMOVE(e, next_of_place, link_of_place);
 	add_to_place(&e->place->pub, e, -1);
+	if (b->kept)
+		keep_no_more(b, e);
 }
 
 static void drop(struct live_blocks *b, struct live_block *e)
@@ -268,6 +300,8 @@ bool live_blocks_add(struct live_blocks *b, const struct live_block_facts *f,
 		unref_place(b, place);
 		return false;
 	}
+	if (f->table)
+		place->process->table = f->table;
 	e->place = place;
 	e->address = f->address;
 	e->time_ns = f->time_ns;
@@ -352,14 +386,6 @@ void live_blocks_end_process(struct live_blocks *b, uint32_t pid)
 		(void)live_blocks_prune(b, pid, UINT64_MAX, NULL, NULL);
 }
 
-void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table)
-{
-	struct live_process *p = find_process(b, pid);
-
-	if (p)
-		p->table = table;
-}
-
 uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid)
 {
 	const struct live_process *p = find_process(b, pid);
@@ -384,12 +410,45 @@ uint64_t live_blocks_exit(const struct live_blocks *b, uint32_t pid)
 
 struct live_blocks *live_blocks_free(struct live_blocks *b)
 {
-	for (uint32_t i = 0; b && i < N_PROCESS_CHAINS; i++) {
+	if (!b)
+		return NULL;
+	b->kept = NULL;
+	free(b->free_rows);
+	for (uint32_t i = 0; i < N_PROCESS_CHAINS; i++) {
 		while (b->processes[i])
 			live_blocks_end_process(b, b->processes[i]->pid);
 	}
 	free(b);
 	return NULL;
+}
+
+uint32_t live_blocks_adopt(struct live_blocks *b, struct kept_blocks *k,
+			   const struct switch_stack *stack)
+{
+	uint32_t end = kept_blocks_end(k);
+
+	ensure(b->n == 0 && b->max <= KEPT_BLOCKS_MAX);
+	b->free_rows = malloc(b->max * sizeof(*b->free_rows));
+	if (!b->free_rows)
+		return 0;
+	b->kept = k;
+	/* Rows before i have room. Whoever is killed here leaves a block in two rows, at worst. */
+	for (uint32_t i = 0; i < end; i++) {
+		struct kept_block found;
+
+		if (kept_blocks_get(k, i, &found))
+			(void)live_blocks_add(b,
+					      &(struct live_block_facts){.address = found.address,
+									 .table = found.table,
+									 .bytes = found.bytes,
+									 .objects = found.objects,
+									 .pid = found.pid,
+									 .tid = found.tid},
+					      stack);
+		if (i >= b->end_row)
+			kept_blocks_remove(k, i);
+	}
+	return b->n_live;
 }
 
 static void each_of(const struct live_process *process,

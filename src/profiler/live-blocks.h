@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct kept_blocks;
 struct switch_stack;
 
 struct live_block_facts {
 	uint64_t address, time_ns; /* when it was allocated */
+	uint64_t table;		   /* in which the process itself keeps its blocks; 0: unknown */
 	double bytes, objects;	   /* for how many it stands */
 	uint32_t pid, tid, cpu;	   /* who allocated it, and where */
 };
@@ -41,6 +43,13 @@ struct live_blocks;
 /* 0 or -ENOMEM. */
 int live_blocks_new(struct live_blocks **ret, uint32_t max_blocks, uint64_t max_stack_bytes);
 struct live_blocks *live_blocks_free(struct live_blocks *b);
+/*
+ * Keeps the blocks in k, too; borrowed. First adds those that another profiler kept there, all with
+ * that stack. Returns how many they are. Only for a new table of at most KEPT_BLOCKS_MAX blocks.
+ * live_blocks_free() leaves k as it is.
+ */
+uint32_t live_blocks_adopt(struct live_blocks *b, struct kept_blocks *k,
+			   const struct switch_stack *stack);
 
 /* Adds a block. A block that is known at the address ends: its end was missed. Copies the stack,
  * without kernel frames. false: there is no room. */
@@ -55,9 +64,8 @@ void live_blocks_undo_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uin
 uint32_t live_blocks_prune(struct live_blocks *b, uint32_t pid, uint64_t time_ns,
 			   bool (*is_live)(void *ctx, uint64_t address), void *ctx);
 void live_blocks_end_process(struct live_blocks *b, uint32_t pid);
-/* The address of the table in which the process itself keeps them; only for a process that has
- * blocks. 0: unknown. The process says it, so it is untrusted. */
-void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table);
+/* The address of the table in which the process itself keeps them. 0: unknown. The process says it,
+ * so it is untrusted. */
 uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid);
 
 /* When its main thread ended; only for a process that has blocks. 0: it has not. */

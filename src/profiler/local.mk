@@ -128,7 +128,7 @@ tests_unit_test_blocked_call_LDADD = libprofiler.a libutil.a
 
 check_PROGRAMS += tests/unit/test-live-blocks
 tests_unit_test_live_blocks_SOURCES = tests/unit/test-live-blocks.c tests/unit/test.h
-tests_unit_test_live_blocks_LDADD = libprofiler.a libutil.a
+tests_unit_test_live_blocks_LDADD = libprofiler.a libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-known-frames
 tests_unit_test_known_frames_SOURCES = tests/unit/test-known-frames.c tests/unit/test.h
 tests_unit_test_known_frames_LDADD = libprofiler.a libutil.a

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/process/kept-blocks.h"
 #include "src/process/status-page.h"
 #include "src/profiler/profiler.h"
 #include "src/profiler/readers.h"
@@ -447,6 +448,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_LEDGER:
 		p->ledger_fd = fd;
 		return 0;
+	case TEXT_BLOCKS:
+		p->blocks_fd = fd;
+		return 0;
 	default:
 		(void)close_fd(fd);
 		return m->text.kind == TEXT_FILTER ? filter_add(&p->filter, m->text.text) : 0;
@@ -480,6 +484,10 @@ static int new_merger(struct profiler *p)
 	const struct setup_event *e = p->setup.events;
 	int r = ledger_map(p->ledger_fd, &p->ledger);
 
+	if (r == 0)
+		r = kept_blocks_map(p->blocks_fd, &p->blocks);
+	if (r == 0)
+		attribution_share_blocks(p->attribution, p->blocks);
 	if (r == 0)
 		r = merger_new(&p->merger, &e[0].options, &e[0].features);
 	if (r == 0)
@@ -573,7 +581,8 @@ static void init(struct profiler *p)
 	*p = (struct profiler){.input_fd = -EBADF,
 			       .kallsyms_fd = -EBADF,
 			       .kernel_notes_fd = -EBADF,
-			       .ledger_fd = -EBADF};
+			       .ledger_fd = -EBADF,
+			       .blocks_fd = -EBADF};
 }
 
 static void deinit(struct profiler *p)
@@ -583,6 +592,8 @@ static void deinit(struct profiler *p)
 	ledger_unmap(p->ledger);
 	(void)close_fd(p->ledger_fd);
 	attribution_free(p->attribution);
+	kept_blocks_unmap(p->blocks);
+	(void)close_fd(p->blocks_fd);
 	newcomers_free(p->newcomers);
 	readers_free(p->readers);
 	filter_deinit(&p->filter);

@@ -19,6 +19,8 @@
 #include "src/sample/sample.h"
 #include "src/sample/stack-size.h"
 
+struct kept_blocks;
+
 struct profiler {
 	struct role role;
 	struct setup_profiler setup;
@@ -26,7 +28,8 @@ struct profiler {
 	struct filter filter;
 	struct merger *merger;
 	struct ledger *ledger; /* of its rings */
-	int ledger_fd;
+	struct kept_blocks *blocks;
+	int ledger_fd, blocks_fd;
 	struct attribution *attribution;
 	struct handover *handover;
 	struct readers *readers;     /* NULL: no interpreters are read */

@@ -6,6 +6,7 @@ happens where a budget is used up. The truth is what the workload says of itself
 import os
 import re
 import shutil
+import signal
 import subprocess
 
 import alloc_model
@@ -219,6 +220,30 @@ def of_missing_ends(d, sink, program, config):
     heap.end()
 
 
+def of_a_killed_profiler(d, sink, program):
+    """The next one tells of what is in use, too, without the stacks; what ends counts no more."""
+    heap = Heap(program, alloc_model.library())
+    flush(d, sink)
+    compare(windows(sink)[-1], heap.truth, 1, "before it is killed", KINDS[1::2])
+    before = windows(sink)[-1]
+    profiler = d.role("profiler")
+    rig.kill(profiler, signal.SIGKILL)
+    rig.wait_for("another profiler", lambda: d.role("profiler") not in (0, profiler), 60)
+    flush(d, sink)
+    after = windows(sink)[-1]
+    for kind in KINDS[1::2]:
+        # Sums are whole numbers for each stack, of which the workload has less than 50.
+        apart = abs(sum(after[kind].values()) - sum(before[kind].values()))
+        rig.check(apart < 50 and set(after[kind]) == {"other"},
+                  f"{kind} is the same after it was killed, without its stacks: {before[kind]}, {after[kind]}")
+    rig.check("are those of the profiler before this one" in d.log(), "the log says so")
+    heap.end()
+    flush(d, sink)
+    n = len(windows(sink))
+    flush(d, sink)
+    rig.check(len(windows(sink)) == n or not windows(sink)[-1]["inuse_space"], "what ended has nothing in use")
+
+
 def of_a_flood(d, sink, directory, config):
     """Whoever calls the markers in a loop gets the budget, and others what is left of it."""
     budget = 50
@@ -262,6 +287,7 @@ def main():
         of_copies(d, sink, program)
         nothing_is_lost(d)
         early.end()
+        of_a_killed_profiler(d, sink, program)
         of_missing_ends(d, sink, program, config)
         of_a_flood(d, sink, directory, config)
         rig.check(not sink.problems(), f"the receiver finds nothing wrong: {sink.problems()[:3]}")

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/process/filter.h"
+#include "src/process/kept-blocks.h"
 #include "src/profiler/attribute.h"
 #include "src/sample/sample.h"
 #include "tests/unit/test.h"
@@ -46,7 +47,7 @@ static struct {
 	uint64_t table[8]; /* what the library has in use; 0: nothing */
 	uint32_t n_asked;  /* how often the table was asked for */
 	uint32_t put_off;  /* how often it cannot be had now */
-	bool has_ended;
+	bool has_ended, is_gone;
 } process;
 
 static int open_table(void)
@@ -75,7 +76,8 @@ static void *answer(void *ctx)
 		if (m.type == MESSAGE_ASK_TABLE && process.put_off > 0) {
 			process.put_off--;
 			a.answer.error = -EAGAIN;
-		} else if (m.type == MESSAGE_ASK_TABLE && m.ask_table.address == TABLE) {
+		} else if (m.type == MESSAGE_ASK_TABLE && !process.is_gone &&
+			   m.ask_table.address == TABLE) {
 			fd = open_table();
 			a.answer.error = 0;
 		}
@@ -181,6 +183,8 @@ static struct attribution *make_attribution(bool capture)
 
 /* ---- Windows ---- */
 
+static uint32_t n_not_seen; /* stacks of another profiler */
+
 /* In the code of the process, which is known for as long as it has blocks. */
 static void check_stack(const struct profile *p, uint32_t stack)
 {
@@ -188,6 +192,11 @@ static void check_stack(const struct profile *p, uint32_t stack)
 	uint32_t n;
 
 	rows = profile_stack_frames(p, stack, &n);
+	if (n == 1 && profile_is_marked(p, rows[0])) {
+		CHECK_INT(p->frames.items[rows[0]].address, ==, PROFILE_MARKER_NOT_SEEN);
+		n_not_seen++;
+		return;
+	}
 	CHECK_INT(n, ==, 2);
 	for (uint32_t i = 0; i < n; i++)
 		CHECK_INT(p->modules.items[p->frames.items[rows[i]].module].kind, ==,
@@ -349,6 +358,67 @@ static void test_a_number_is_used_again(void)
 	}
 }
 
+/* Of two profilers, one after the other, the second knows what the first had in use, and that it
+ * has no stacks of it. */
+static void test_a_profiler_follows_another_one(void)
+{
+	_cleanup_close_ int fd = kept_blocks_new();
+	struct kept_blocks *k = NULL;
+	struct attribution *a;
+
+	CHECK_INT(kept_blocks_map(fd, &k), ==, 0);
+	a = make_attribution(false);
+	attribution_share_blocks(a, k);
+	for (uint32_t i = 1; i <= 4; i++)
+		allocate(a, PID, 0x1000 * i, 200 + i);
+	release(a, PID, 0x1000, 220);
+	attribution_free(a);
+
+	a = make_attribution(false);
+	attribution_share_blocks(a, k);
+	process.table[0] = 0x2000;
+	process.table[1] = 0x4000;
+	process.table[2] = 0x5000;
+	allocate(a, PID, 0x5000, 310);
+	n_not_seen = 0;
+	/* The third block has ended between the two. */
+	expect(a, 400, 1, 3);
+	CHECK_INT(process.n_asked, ==, 1);
+	CHECK_INT(n_not_seen, ==, 1);
+	release(a, PID, 0x2000, 410);
+	expect(a, 500, 0, 2);
+	process.has_ended = true;
+	task(a, RECORD_EXIT, PID, PID, 510);
+	expect(a, 600, 0, 0);
+	attribution_free(a);
+
+	a = make_attribution(false);
+	attribution_share_blocks(a, k);
+	expect(a, 700, 0, 0);
+	attribution_free(a);
+	kept_blocks_unmap(k);
+}
+
+/* Its process has ended between the two, and no record says so. */
+static void test_a_process_ends_between_profilers(void)
+{
+	_cleanup_close_ int fd = kept_blocks_new();
+	struct kept_blocks *k = NULL;
+	struct attribution *a;
+
+	CHECK_INT(kept_blocks_map(fd, &k), ==, 0);
+	a = make_attribution(false);
+	attribution_share_blocks(a, k);
+	allocate(a, PID, 0x1000, 200);
+	attribution_free(a);
+	a = make_attribution(false);
+	attribution_share_blocks(a, k);
+	process.is_gone = process.has_ended = true;
+	expect(a, 300, 0, 0);
+	attribution_free(a);
+	kept_blocks_unmap(k);
+}
+
 static int start_broker(void)
 {
 	static int sock;
@@ -373,5 +443,7 @@ int main(void)
 	RUN(test_a_process_ends);
 	RUN(test_threads_outlive_the_main_one);
 	RUN(test_a_number_is_used_again);
+	RUN(test_a_profiler_follows_another_one);
+	RUN(test_a_process_ends_between_profilers);
 	return 0;
 }

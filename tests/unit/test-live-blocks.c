@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/process/kept-blocks.h"
 #include "src/profiler/live-blocks.h"
 #include "src/profiler/switches.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 
 #define N_PIDS	    4
 #define N_ADDRESSES 64
@@ -183,10 +185,102 @@ static void bounded(void)
 	live_blocks_free(b);
 }
 
+/* ---- Blocks that outlive their profiler ---- */
+
+static struct kept_blocks *new_kept(void)
+{
+	_cleanup_close_ int fd = kept_blocks_new();
+	struct kept_blocks *k = NULL;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(kept_blocks_map(fd, &k), ==, 0);
+	return k;
+}
+
+static void add_to_sum(void *ctx, const struct live_place *place)
+{
+	double *bytes = ctx;
+
+	bytes[place->pid * 2 + place->tid] += place->bytes;
+}
+
+static void compare_sums(const struct live_blocks *a, const struct live_blocks *b)
+{
+	double got[2 * N_PIDS] = {0}, want[2 * N_PIDS] = {0};
+
+	live_blocks_each(a, add_to_sum, want);
+	live_blocks_each(b, add_to_sum, got);
+	CHECK(memcmp(got, want, sizeof(got)) == 0);
+	CHECK_INT(live_blocks_count(a), ==, live_blocks_count(b));
+}
+
+/* A profiler follows another one, again and again, and the first one goes on as the model. */
+static void adopted(void)
+{
+	struct live_blocks *all = NULL, *b = NULL;
+	struct kept_blocks *k = new_kept();
+
+	memset(model, 0, sizeof(model));
+	CHECK_INT(live_blocks_new(&all, 100000, 1 << 20), ==, 0);
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t pid = draw(N_PIDS), tid = draw(2), address = 1 + draw(N_ADDRESSES);
+		uint32_t step = draw(100), n_known;
+
+		if (i % 200 == 0) {
+			live_blocks_free(b);
+			CHECK_INT(live_blocks_new(&b, 1000, 1 << 20), ==, 0);
+			n_known = live_blocks_adopt(b, k, stack_of(0));
+			CHECK_INT(n_known, ==, live_blocks_count(all));
+		}
+		pid += !pid;
+		for (int both = 0; both < 2; both++) {
+			struct live_blocks *to = both ? b : all;
+
+			if (step == 0)
+				live_blocks_end_process(to, pid);
+			else if (step < 10)
+				(void)live_blocks_prune(to, pid, UINT64_MAX, is_even, NULL);
+			else if (step < 50)
+				live_blocks_end(to, pid, tid, address);
+			else
+				CHECK(add(to, pid, tid, address, 1 + draw(1), i));
+		}
+		compare_sums(all, b);
+	}
+	live_blocks_free(all);
+	live_blocks_free(b);
+	kept_blocks_unmap(k);
+}
+
+/* One that was killed while it adopted them has left some twice; and nonsense is not a block. */
+static void adopted_twice(void)
+{
+	struct kept_block block = {
+		.address = 16, .bytes = BLOCK, .objects = 1, .pid = 1, .table = 0x5000};
+	struct kept_blocks *k = new_kept();
+	struct live_blocks *b = NULL;
+
+	kept_blocks_put(k, 1, &block);
+	kept_blocks_put(k, 4, &block);
+	block.address = 32;
+	kept_blocks_put(k, 5, &block);
+	block.bytes = -1;
+	kept_blocks_put(k, 7, &block);
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(live_blocks_new(&b, 100, 1 << 20), ==, 0);
+		CHECK_INT(live_blocks_adopt(b, k, stack_of(0)), ==, 2u);
+		CHECK_INT(live_blocks_table(b, 1), ==, 0x5000);
+		b = live_blocks_free(b);
+	}
+	kept_blocks_unmap(k);
+}
+
 int main(void)
 {
 	RUN(like_the_model);
 	RUN(undone_no_more);
 	RUN(bounded);
+	RUN(adopted);
+	RUN(adopted_twice);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/process/kept-blocks.h"
 #include "src/process/role.h"
 #include "src/process/setup.h"
 #include "src/profiler/setup.h"
@@ -24,7 +25,7 @@ static struct ring rings[MAX_CPUS], sidebands[MAX_CPUS];
 static int n_cpus;
 static struct setup_profiler setup;
 static struct ledger *ledger;
-static int ledger_fd;
+static int ledger_fd, blocks_fd;
 
 /* The child whose faults are counted: PAGES for each byte. */
 static struct {
@@ -176,6 +177,7 @@ static void start(void)
 	it.n_flushed = 0;
 	CHECK_INT(setup_send(it.control, &setup, sizeof(setup), it.status_fd), ==, 0);
 	CHECK_INT(setup_send_text(it.control, TEXT_LEDGER, "", ledger_fd), ==, 0);
+	CHECK_INT(setup_send_text(it.control, TEXT_BLOCKS, "", blocks_fd), ==, 0);
 	CHECK_INT(setup_send_start(it.control), ==, 0);
 	send_cpus();
 	m.peer.peer = PEER_SYMBOLIZER;
@@ -300,6 +302,8 @@ int main(void)
 	setup.common.privileges.parent_pid = (uint32_t)getpid();
 	ledger_fd = ledger_new(&ledger);
 	CHECK_INT(ledger_fd, >=, 0);
+	blocks_fd = kept_blocks_new();
+	CHECK_INT(blocks_fd, >=, 0);
 	start_victim();
 	open_events();
 	RUN(test_flush);
