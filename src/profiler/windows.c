@@ -112,6 +112,8 @@ void profiler_pause(struct profiler *p, bool paused)
 	}
 	if (paused)
 		return;
+	if (p->paused_since_ns)
+		attribution_miss_ends(p->attribution);
 	count_pause(p);
 	p->paused_since_ns = 0;
 }

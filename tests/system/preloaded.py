@@ -244,6 +244,20 @@ def of_a_killed_profiler(d, sink, program):
     rig.check(len(windows(sink)) == n or not windows(sink)[-1]["inuse_space"], "what ended has nothing in use")
 
 
+def of_a_pause(d, sink, program):
+    """What ends while nobody looks."""
+    heap = Heap(program, alloc_model.library())
+    flush(d, sink)
+    compare(windows(sink)[-1], heap.truth, 1, "before the pause", KINDS[1::2])
+    rig.check(ctl(d, "pause").returncode == 0, "pause")
+    heap.end()
+    rig.check(ctl(d, "resume").returncode == 0, "resume")
+    flush(d, sink)
+    n = len(windows(sink))
+    flush(d, sink)
+    rig.check(len(windows(sink)) == n or not windows(sink)[-1]["inuse_space"], "what ended during a pause has nothing in use")
+
+
 def of_a_flood(d, sink, directory, config):
     """Whoever calls the markers in a loop gets the budget, and others what is left of it."""
     budget = 50
@@ -288,6 +302,7 @@ def main():
         nothing_is_lost(d)
         early.end()
         of_a_killed_profiler(d, sink, program)
+        of_a_pause(d, sink, program)
         of_missing_ends(d, sink, program, config)
         of_a_flood(d, sink, directory, config)
         rig.check(not sink.problems(), f"the receiver finds nothing wrong: {sink.problems()[:3]}")
