@@ -591,6 +591,8 @@ bool attribution_record(struct attribution *a, const struct record *r)
 		break;
 	case RECORD_COMM:
 		host_on_comm(a->host, r->pid, r->tid, r->comm.comm, r->comm.exec, r->time_ns);
+		if (a->off_cpu && !r->comm.exec)
+			off_cpu_renamed(a->off_cpu, r);
 		break;
 	case RECORD_FORK:
 		host_on_fork(a->host, r->pid, r->tid, r->task.parent_pid, r->task.parent_tid,

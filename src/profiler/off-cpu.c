@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/process/filter.h"
 #include "src/process/message.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/block-proofs.h"
@@ -47,7 +48,9 @@ static bool wants(void *ctx, const struct switch_out *out)
 int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 {
 	const struct switches_limits limits = {MAX_THREADS, MAX_KEYS, MAX_STACK_BYTES};
-	struct switches_callbacks callbacks = {.tell = off_cpu_tell_wait, .wants = wants};
+	struct switches_callbacks callbacks = {.tell = off_cpu_tell_wait,
+					       .wants = wants,
+					       .wants_stays = filter_is_empty(a->filter)};
 	uint32_t all = UINT32_MAX, blocks = UINT32_MAX, wakeups = UINT32_MAX;
 	struct off_cpu *o;
 
@@ -331,9 +334,11 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		switches_end(o->switches, r->tid, r->time_ns);
 		break;
 	case RECORD_COMM:
-		/* Another program: neither its stacks nor its name are those of before. */
-		if (!r->comm.exec)
+		if (!r->comm.exec) {
+			switches_tell(o->switches, r->tid, r->time_ns);
 			break;
+		}
+		/* Another program: neither its stacks nor its name are those of before. */
 		switches_end(o->switches, r->tid, r->time_ns);
 		/* A thread that executes it takes the number of the first one, which has ended. */
 		note_end(o, r->tid, false);
@@ -342,6 +347,15 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 	default:
 		break;
 	}
+}
+
+void off_cpu_renamed(struct off_cpu *o, const struct record *r)
+{
+	switches_judge(o->switches, &(struct switch_out){.time_ns = r->time_ns,
+							 .id = r->tid,
+							 .pid = r->pid,
+							 .tid = r->tid,
+							 .cpu = r->cpu});
 }
 
 void off_cpu_stands(struct off_cpu *o, const struct message *m)

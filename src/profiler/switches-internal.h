@@ -31,8 +31,9 @@ struct switch_thread {
 	uint64_t unplaced_ns, n_unplaced;
 	uint64_t running_ns, waiting_ns; /* to be told */
 	bool used, wanted;
-	bool assumed; /* that it does so: there was a gap since */
-	bool again;   /* offer this block once more */
+	uint32_t asked; /* whether it is wanted: the round in which somebody asked last */
+	bool assumed;	/* that it does so: there was a gap since */
+	bool again;	/* offer this block once more */
 };
 
 struct known_stack {
@@ -77,6 +78,7 @@ struct switches {
 	struct hash_index thread_index, key_index;
 	uint32_t free_thread, free_key, n_keys;
 	uint32_t next_offer; /* the thread to look at first */
+	uint32_t round;	     /* of questions whether a thread is wanted */
 	uint64_t stack_bytes, max_stack_bytes;
 	struct switch_cpu *cpus; /* by number */
 	/* Time counts from then on, of threads that had no switch yet; 0: it does not. */

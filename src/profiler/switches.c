@@ -120,6 +120,7 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 						       .key = SWITCHES_NONE,
 						       .sampled_key = SWITCHES_NONE,
 						       .first_key = SWITCHES_NONE,
+						       .asked = s->round,
 						       .used = true,
 						       .wanted = !wants || wants(s->ctx, o)};
 	if (hash_index_add(&s->thread_index, hash_thread(o->id), row) < 0) {
@@ -139,6 +140,28 @@ static uint32_t find_on_cpu(const struct switches *s, uint32_t cpu, uint32_t id)
 		       : switches_find_thread(s, id);
 }
 
+static void account(struct switches *s, struct switch_thread *t, uint64_t time_ns, bool last);
+
+/* Is it wanted still, or by now? */
+static void judge(struct switches *s, struct switch_thread *t, const struct switch_out *o)
+{
+	bool wanted = s->callbacks.wants(s->ctx, o);
+
+	t->asked = s->round;
+	if (wanted == t->wanted)
+		return;
+	if (t->wanted) {
+		account(s, t, o->time_ns, false);
+		switches_tell_thread(s, t);
+		switches_forget_keys(s, t);
+	}
+	t->wanted = wanted;
+	t->doing = NOTHING_KNOWN;
+	t->since_ns = o->time_ns;
+	t->offered_ns = 0;
+	t->assumed = t->again = false;
+}
+
 /* The end of the thread that had its number before may have been lost. */
 uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
 {
@@ -151,7 +174,11 @@ uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
 	if (row == SWITCHES_NONE)
 		row = add_thread(s, o);
 	s->totals.n_refused += row == SWITCHES_NONE;
-	return row != SWITCHES_NONE && s->threads.items[row].wanted ? row : SWITCHES_NONE;
+	if (row == SWITCHES_NONE)
+		return SWITCHES_NONE;
+	if (s->threads.items[row].asked != s->round)
+		judge(s, &s->threads.items[row], o);
+	return s->threads.items[row].wanted ? row : SWITCHES_NONE;
 }
 
 /* ---- Time ---- */
@@ -222,11 +249,13 @@ static void account_before(struct switches *s, struct switch_thread *t, const st
 			   uint64_t before_ns)
 {
 	uint64_t since = ran_since(s, o, before_ns);
+	/* Before t->since_ns it was not wanted. */
+	uint64_t begin = s->begin_ns > t->since_ns ? s->begin_ns : t->since_ns;
 
-	if (!s->begin_ns || o->time_ns <= s->begin_ns)
+	if (!s->begin_ns || o->time_ns <= begin)
 		return;
-	since = since > s->begin_ns ? since : s->begin_ns;
-	s->totals.before_ns += since - s->begin_ns;
+	since = since > begin ? since : begin;
+	s->totals.before_ns += since - begin;
 	t->doing = RUNNING;
 	t->since_ns = since;
 }
@@ -380,6 +409,25 @@ void switches_end(struct switches *s, uint32_t id, uint64_t time_ns)
 	free_thread_row(s, row);
 }
 
+void switches_tell(struct switches *s, uint32_t id, uint64_t time_ns)
+{
+	uint32_t row = switches_find_thread(s, id);
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	if (!t || !t->wanted)
+		return;
+	account(s, t, time_ns, false);
+	switches_tell_thread(s, t);
+}
+
+void switches_judge(struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = switches_find_thread(s, o->id);
+
+	if (row != SWITCHES_NONE && s->callbacks.wants && !s->callbacks.wants_stays)
+		judge(s, &s->threads.items[row], o);
+}
+
 /* Room for others: keys of which there was nothing to tell. */
 void switches_close(struct switches *s, uint64_t time_ns)
 {
@@ -397,6 +445,7 @@ void switches_close(struct switches *s, uint64_t time_ns)
 		for (uint32_t k = t->first_key; k != SWITCHES_NONE; k = s->keys.items[k].next)
 			s->keys.items[k].time_ns = 0;
 	}
+	s->round += !s->callbacks.wants_stays && s->callbacks.wants;
 	if (s->begin_ns)
 		s->begin_ns = time_ns;
 	if (s->whole_ns == UINT64_MAX)

@@ -74,8 +74,10 @@ struct switches_callbacks {
 	void (*tell_other)(void *ctx, const struct switch_other *other);
 	/* The longest block of a place is reported separately. */
 	bool longest_apart;
-	/* Asked once of a thread, at its first switch; NULL: all are wanted. */
-	bool (*wants)(void *ctx, const struct switch_out *first);
+	/* Is its time wanted from here on? Asked of a thread at its first switch, at the first one
+	 * after each switches_close(), and by switches_judge(). NULL: all are wanted. */
+	bool (*wants)(void *ctx, const struct switch_out *out);
+	bool wants_stays; /* the answer never changes: asked once */
 };
 
 /* Of all threads since the last switches_close(): what they did with their time. */
@@ -166,6 +168,10 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
  * Afterwards each thread is assumed to do what it did before, until its next switch.
  */
 void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
+/* Reports the time of a thread up to time_ns, before it gets another name. */
+void switches_tell(struct switches *s, uint32_t id, uint64_t time_ns);
+/* The thread has another name since o->time_ns: asks whether it is wanted. */
+void switches_judge(struct switches *s, const struct switch_out *o);
 /* The thread, or the program in it, has ended: reports its time and forgets it. If it was running,
  * it ran until time_ns; 0: unknown. */
 void switches_end(struct switches *s, uint32_t id, uint64_t time_ns);

@@ -33,7 +33,7 @@ def truth_of(text):
 
 
 def folded_of(name, event="off_cpu", of=NAME):
-    """The off-CPU stacks of a capture: (frames from the root on, us, or blocks)."""
+    """The off-CPU stacks of a capture, of one process or (None) of all: (frames from the root on, us, or blocks)."""
     out = name + ".folded"
     subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", out], check=True, cwd=rig.workdir(),
                    stdout=subprocess.DEVNULL)
@@ -42,7 +42,7 @@ def folded_of(name, event="off_cpu", of=NAME):
         for line in f:
             stack, us = line.rsplit(" ", 1)
             comm, *frames = [re.sub(r"_\[[a-z]\]$", "", x) for x in stack.split(";")]
-            stacks += [(frames, int(us))] if comm == of else []
+            stacks += [(frames, int(us))] if of in (comm, None) else []
     return stacks
 
 
@@ -261,6 +261,39 @@ def of_a_thread_that_executes():
     rig.check(p.returncode == 0 and us >= 1000 * MS, f"a program that a second thread executes sleeps for a second: {us / MS:.0f} ms")
 
 
+NAMED = """
+import ctypes, sys, threading, time
+def work(name):
+    time.sleep(0.2)
+    ctypes.CDLL(None).prctl(15, name.encode())
+    began = time.monotonic_ns()
+    for _ in range(10):
+        time.sleep(0.1)
+    slept[name] = time.monotonic_ns() - began
+    ctypes.CDLL(None).prctl(15, b"another")
+    time.sleep(0.2)
+slept = {}
+threads = [threading.Thread(target=work, args=(name,)) for name in (sys.argv[1] + "-1", sys.argv[1] + "-2", "other")]
+for t in threads: t.start()
+for t in threads: t.join()
+for name in slept: print(name, slept[name])
+"""
+
+
+def of_threads_that_name_themselves():
+    """A thread has its parent's name at first, and is wanted for as long as it has the one that was asked for."""
+    p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "--comm", f"{NAME}-*", "-o", "n.pb.gz", "--", sys.executable, "-c", NAMED, NAME],
+                       cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+    rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+    slept = sum(int(ns) for ns in re.findall(rf"^{NAME}-\d (\d+)$", p.stdout, re.M)) / 1000
+    stacks = folded_of("n.pb.gz", of=None)
+    us = sum(us for _, us in stacks)
+    rig.check(0.98 * slept <= us <= 1.02 * slept + 5 * MS and slept >= 2000 * MS, f"threads that name themselves are blocked for {us / MS:.0f} ms, "
+              f"asleep for {slept / MS:.0f} ms with these names")
+    asleep = sum(us for frames, us in stacks if frames[0] == "[wait: sleep]")
+    rig.check(asleep >= 0.9 * us, f"for the reason: {asleep / MS:.0f} ms; the rest waits for Python's lock")
+
+
 def without_root(program):
     """Times are exact, and stacks those of threads that were looked at while they stood still."""
     out = rig.path("nobody")
@@ -471,6 +504,7 @@ def main():
     idle_threads()
     without_tracefs(program)
     of_a_thread_that_executes()
+    of_threads_that_name_themselves()
     without_root(program)
     of_the_host(program, "the host")
     of_the_host(program, "the host without tracefs", *UNMOUNTED)

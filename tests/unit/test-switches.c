@@ -651,7 +651,8 @@ static void test_whole_life(void)
 /* Whose time is not taken is asked about once, and never told. */
 static void test_wanted(void)
 {
-	const struct switches_callbacks some = {.tell = on_wait, .wants = wants_even};
+	const struct switches_callbacks some = {
+		.tell = on_wait, .wants = wants_even, .wants_stays = true};
 	const struct switches_limits limits = {100, 100, 1 << 10};
 	struct told told = {.seen_ns = 0};
 	struct switches *s = NULL;
@@ -671,6 +672,77 @@ static void test_wanted(void)
 	CHECK_INT(told.not_seen_of[0] + told.not_seen_of[2], ==, 100);
 	CHECK_INT(told.not_seen_ns, ==, 100);
 	CHECK_INT(switches_totals(s)->running_ns, ==, 20);
+	switches_free(s);
+}
+
+static bool wants_now;
+
+static bool ask(void *ctx, const struct switch_out *out)
+{
+	return wants_now;
+}
+
+/* A thread runs from in_ns to out_ns, and then blocks. */
+static void run(struct switches *s, uint64_t in_ns, uint64_t out_ns)
+{
+	struct switch_out o = out_of(&sleep_at_10);
+
+	switches_in(s, o.id, 0, in_ns);
+	o.time_ns = out_ns;
+	switches_out(s, &o);
+}
+
+/* Who is wanted later is asked about again: in each window, and when its name changes. */
+static void test_wanted_later(void)
+{
+	const struct switches_callbacks some = {.tell = on_wait, .wants = ask};
+	const struct switches_limits limits = {100, 100, 1 << 10};
+	struct switch_out o = out_of(&sleep_at_10);
+	struct told told = {.seen_ns = 0};
+	const struct switch_totals *t;
+	struct switches *s = NULL;
+
+	CHECK_INT(switches_new(&s, &limits, &some, &told), ==, 0);
+	t = switches_totals(s);
+	wants_now = false;
+	switches_follow(s, 100);
+	run(s, 100, 110);
+	wants_now = true;
+	run(s, 120, 130); /* the same window: out still */
+	switches_close(s, 1000);
+	run(s, 1010, 1020); /* the first switch at which it is wanted */
+	run(s, 1050, 1070);
+	switches_close(s, 1100);
+	CHECK_INT(t->blocked_ns, ==, 30 + 30);
+	CHECK_INT(t->running_ns, ==, 20);
+	CHECK_INT(told.not_seen_ns, ==, 60);
+	wants_now = false;
+	run(s, 1110, 1120); /* told up to here, and then no more */
+	run(s, 1150, 1180);
+	switches_close(s, 1200);
+	CHECK_INT(t->blocked_ns, ==, 60 + 10);
+	CHECK_INT(t->running_ns, ==, 20 + 10);
+	/* It gets a name of those that are wanted. */
+	switches_in(s, o.id, 0, 1210);
+	wants_now = true;
+	o.time_ns = 1215;
+	switches_judge(s, &o);
+	o.time_ns = 1220;
+	switches_out(s, &o);
+	CHECK_INT(t->running_ns, ==, 30 + 5);
+	switches_in(s, o.id, 0, 1250);
+	CHECK_INT(t->blocked_ns, ==, 70 + 30);
+	/* And back. */
+	o.time_ns = 1260;
+	switches_tell(s, o.id, o.time_ns);
+	wants_now = false;
+	switches_judge(s, &o);
+	run(s, 1300, 1310);
+	switches_close(s, 1400);
+	CHECK_INT(t->running_ns, ==, 35 + 10);
+	CHECK_INT(t->blocked_ns, ==, 100);
+	CHECK_INT(told.not_seen_ns, ==, 100);
+	CHECK_INT(t->n_broken + t->unknown_ns + t->before_ns, ==, 0);
 	switches_free(s);
 }
 
@@ -1178,6 +1250,7 @@ int main(void)
 	RUN(test_followed);
 	RUN(test_whole_life);
 	RUN(test_wanted);
+	RUN(test_wanted_later);
 	RUN(test_well_known);
 	RUN(test_pause);
 	RUN(test_limits);
