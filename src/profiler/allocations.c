@@ -313,7 +313,10 @@ static void keep_block(struct allocations *l, const struct live_block_facts *blo
 				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < s->n_user; i++)
 		s->addresses[i] = a->kept[skip + i];
-	if (!live_blocks_add(l->blocks, block, s) && log_ratelimit(&l->full, TELL_SECONDS))
+	if (live_blocks_add(l->blocks, block, s))
+		return;
+	l->a->profile.types[l->ended].counters[PROFILE_SAMPLES_DROPPED]++;
+	if (log_ratelimit(&l->full, TELL_SECONDS))
 		log_warning("%u sampled blocks are in use: further ones are counted as allocated, "
 			    "not as in use",
 			    live_blocks_count(l->blocks));

@@ -61,6 +61,8 @@ void wall_time_add(struct wall_time *w, const struct thread_time *t)
 
 	if (place)
 		*place = *t;
+	else if ((t->running_ns || t->waiting_ns) && w->type != PROFILE_NONE)
+		w->a->profile.types[w->type].counters[PROFILE_SAMPLES_DROPPED]++;
 }
 
 static void put(struct wall_time *w, const struct profile_sample *s)

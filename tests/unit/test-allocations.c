@@ -358,6 +358,26 @@ static void test_a_number_is_used_again(void)
 	}
 }
 
+/* What finds no room is counted as missing from what is in use. */
+static void test_too_many_blocks(void)
+{
+	struct attribution *a = make_attribution(false);
+	const struct profile *p = attribution_profile(a);
+	uint64_t n_dropped = 0;
+
+	for (uint32_t i = 0; i < KEPT_BLOCKS_MAX + 5; i++) {
+		allocate(a, PID, 0x1000 + (uint64_t)i * 16, 200 + i);
+		if (i % 8192 && i < KEPT_BLOCKS_MAX)
+			continue;
+		attribution_close(a, 200 + i, false);
+		CHECK_INT(p->types[PICKED].counters[PROFILE_SAMPLES_DROPPED], ==, 0);
+		n_dropped += p->types[ENDED].counters[PROFILE_SAMPLES_DROPPED];
+		attribution_next_window(a);
+	}
+	CHECK_INT(n_dropped, ==, 5);
+	attribution_free(a);
+}
+
 /* Of two profilers, one after the other, the second knows what the first had in use, and that it
  * has no stacks of it. */
 static void test_a_profiler_follows_another_one(void)
@@ -443,6 +463,7 @@ int main(void)
 	RUN(test_a_process_ends);
 	RUN(test_threads_outlive_the_main_one);
 	RUN(test_a_number_is_used_again);
+	RUN(test_too_many_blocks);
 	RUN(test_a_profiler_follows_another_one);
 	RUN(test_a_process_ends_between_profilers);
 	return 0;

@@ -5,6 +5,7 @@
 
 #include "src/process/filter.h"
 #include "src/profiler/attribute.h"
+#include "src/profiler/wall-time.h"
 #include "src/sample/sample.h"
 #include "tests/unit/test.h"
 
@@ -153,11 +154,32 @@ static void test_a_window_ends(void)
 	attribution_free(a);
 }
 
+/* Threads that find no room are counted as missing from the wall time. */
+static void test_wall_time_is_bounded(void)
+{
+	enum { ROOM = 262144 };
+	struct attribution *a = make_attribution();
+	struct thread_time t = {.pid = 50, .running_ns = 10};
+	const struct profile *p = attribution_profile(a);
+	struct wall_time *w = NULL;
+
+	CHECK_INT(wall_time_new(&w, a), ==, 0);
+	wall_time_put_type(w);
+	for (t.tid = 1; t.tid <= ROOM + 3; t.tid++)
+		wall_time_add(w, &t);
+	t.running_ns = 0;
+	wall_time_add(w, &t); /* no time, no loss */
+	CHECK_INT(p->types[N_EVENTS].counters[PROFILE_SAMPLES_DROPPED], ==, 3);
+	wall_time_free(w);
+	attribution_free(a);
+}
+
 int main(void)
 {
 	RUN(test_a_sample_has_its_owner);
 	RUN(test_the_filter_leaves_out);
 	RUN(test_each_event_has_its_counters);
 	RUN(test_a_window_ends);
+	RUN(test_wall_time_is_bounded);
 	return 0;
 }
