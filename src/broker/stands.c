@@ -14,8 +14,9 @@
 #include "src/broker/tasks.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/log.h"
 
-#define MAX_TASKS 4096
+#define MAX_TASKS 16384
 
 static int read_of_task(pid_t tid, const char *name, char *text, size_t size)
 {
@@ -97,6 +98,10 @@ void broker_tell_standing(struct broker *b)
 	if (!tasks || b->options.n_pids == 0 || !follows_switches(b))
 		return;
 	n = events_list_tasks(&b->events[0], tasks, MAX_TASKS);
+	if (n == MAX_TASKS)
+		log_warning("there are more than %d threads: of further ones off-CPU time begins "
+			    "with their first switch",
+			    MAX_TASKS - 1);
 	for (size_t i = 0; i < n; i++) {
 		struct message m = {.type = MESSAGE_STANDS};
 
