@@ -365,13 +365,13 @@ static void choose_rings(struct record_options *o)
 /* Off-CPU time is there besides CPU time, unless -e says of what else. */
 static void put_cpu_time(struct record_options *o)
 {
-	if (!o->off_cpu || o->events_given || o->n_events != 1)
+	if (!o->off_cpu || o->events_given || o->n_events == 0 || o->n_events == SAMPLE_MAX_EVENTS)
 		return;
-	o->events[1] = o->events[0];
-	memcpy(o->labels[1], o->labels[0], sizeof(o->labels[1]));
+	memmove(&o->events[1], &o->events[0], o->n_events * sizeof(o->events[0]));
+	memmove(&o->labels[1], &o->labels[0], o->n_events * sizeof(o->labels[0]));
 	o->events[0] = (struct broker_event){.period = 0};
 	o->labels[0][0] = '\0';
-	o->n_events = 2;
+	o->n_events++;
 }
 
 int record_events_check(struct record_options *o)
@@ -416,9 +416,6 @@ static int check_off_cpu(const struct record_options *o)
 					      "COMMAND, not with -C, --unit, --container or "
 					      "--cgroup");
 	}
-	if (o->allocations)
-		return options_refuse(o->command,
-				      "--off-cpu and --alloc exclude each other: choose one");
 	if (o->n_events + OFF_CPU_N_EVENTS + o->locks > SAMPLE_MAX_EVENTS)
 		return options_refuse(o->command, "too many events: with %s at most",
 				      o->locks ? "--locks 3" : "--off-cpu 4");

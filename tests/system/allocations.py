@@ -136,6 +136,15 @@ def check_grown():
     rig.check({"allocate_kept", "allocate_lost", "allocate_freed"} <= set(found["alloc_space"]), "all of it was allocated")
 
 
+def check_beside_off_cpu(heap):
+    """Both in one capture, with the locks and all time of threads: each as exact as alone."""
+    text, found = capture(heap, options=("--locks", "--wall"))
+    compare(text, found)
+    types = re.findall(r"^  ([a-z][\w-]+) +[\d,]+(?:  |$)", text.split("\n  lost ")[0], re.M)
+    rig.check(types[0] in ("cpu-clock", "cycles") and {*alloc_model.KINDS, "off_cpu", "lock_wakeups", "wall"} == set(types[1:]),
+              f"all types in one capture: {types}")
+
+
 def check_running(heap):
     """One that was started with the library, and does not end."""
     name = rig.path("running.perf.txt")
@@ -167,6 +176,7 @@ def main():
     compare(text, found, 2)
     rig.say("a shell, and what it forks and executes")
     check_running(heap)
+    check_beside_off_cpu(heap)
     check_grown()
     check_musl()
     check_unseen()
