@@ -82,15 +82,17 @@ def of_the_host(program):
     truth = truth_of(subprocess.run([program, str(ROUNDS)], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
     p.send_signal(signal.SIGINT)
     rig.check(p.wait(60) == 0, "the capture ends")
-    table, left = table_of("h.html"), 0
+    table, left, seen = table_of("h.html"), 0, []
     for kind, pattern in LOCKS.items():
         n, sure, unsure, _ = truth[kind]
         rows = [row for name, row in table.items() if re.fullmatch(pattern, name)]
         waits, ns = sum(row[0] for row in rows), sum(row[1] for row in rows)
         left += 0 if rows else n
+        seen += [kind] if rows else []
         rig.check(not rows or abs(waits - n) <= 0.03 * n + 2, f"the host: {kind}: {waits} waits of {n}")
         rig.check(not rows or 0.97 * sure <= ns <= 1.03 * (sure + unsure), f"the host: {kind}: {ns / 1e6:.1f} ms of {sure / 1e6:.1f} to "
                   f"{(sure + unsure) / 1e6:.1f}")
+    rig.check(seen, f"the host: locks that were seen: {seen}")
     unseen = not_seen()
     rig.check(left <= 1.03 * unseen, f"the host: {left} waits for locks that were never seen are among the {unseen} not seen")
 

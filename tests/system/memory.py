@@ -235,19 +235,30 @@ def sums_of(view):
 
 def daemon(directory):
     """The daemon has it as a type of its profiles; pages of the whole host come by chance to be the 61st."""
+    def numbers(d, sink):
+        rig.check(ctl(d, "flush").returncode == 0, "flush")
+        rig.wait_for("all payloads", lambda: int(values_of(d)["payloads"]) == sink.count() > 0, 60)
+        values = values_of(d)
+        return (sum(sums_of(view).get("growth_small", 0) for view in sink.views()),
+                *(int(values[f"event.memory_growth.{x}"]) for x in ("samples_lost", "stood_still_ms")))
+
     with Sink() as sink:
         d = rig.Daemon(CONFIG.format(comm=NAME, endpoint=sink.endpoint))
         d.wait_up()
-        p = subprocess.run(growth(directory, 128, 0), capture_output=True, text=True, check=True, timeout=120)
-        rig.check(ctl(d, "flush").returncode == 0, "flush")
-        rig.wait_for("all payloads", lambda: int(values_of(d)["payloads"]) == sink.count() > 0, 60)
-        small, _, _ = truth(p.stdout)
-        seen = sum(sums_of(view).get("growth_small", 0) for view in sink.views())
-        lost = int(values_of(d)["event.memory_growth.samples_lost"]) * 61 * 4096
-        # On a busy host pages of others use up the budget that all have together.
-        stood_still = int(values_of(d)["event.memory_growth.stood_still_ms"])
-        rig.check((stood_still > 0 or 0.75 * small < seen + lost) and 0 < seen < 1.25 * small,
-                  f"the daemon: {seen} bytes of {small}, {lost} lost, stood still for {stood_still} ms")
+        before, rounds = (0, 0, 0), 0
+        while True:
+            p = subprocess.run(growth(directory, 128, 0), capture_output=True, text=True, check=True, timeout=120)
+            small, _, _ = truth(p.stdout)
+            now = numbers(d, sink)
+            seen, lost, stood_still = (x - y for x, y in zip(now, before))
+            before, rounds = now, rounds + 1
+            lost *= 61 * 4096
+            rig.check(seen < 1.25 * small, f"the daemon: {seen} bytes of {small}")
+            # On a busy host pages of others use up the budget that all have together: then once more.
+            if stood_still == 0 or rounds == 20:
+                break
+        rig.check(stood_still == 0 and 0.75 * small < seen + lost and seen > 0.25 * small,
+                  f"the daemon, in round {rounds}: {seen} bytes of {small}, {lost} lost, stood still for {stood_still} ms")
         wrong = [x for x in sink.problems() if "C4" not in x]  # which is of CPU time alone
         rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
         d.stop()

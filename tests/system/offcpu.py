@@ -208,8 +208,9 @@ def of_the_host(program, what, *before):
     told, right = told_of(stacks)
     unseen = not_seen_of(stacks)
     # Stacks are those of 200 blocks a second of a CPU, the host's others among them: what was not seen is told as such.
+    # Without tracefs each stack is that of one block.
     errors, all_us = {k: off_by(told[k], *truth[k]) for k in REASONS}, sum(sure for sure, _ in truth.values())
-    rig.check(before or sum(errors.values()) <= 0.02 * all_us + unseen, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
+    rig.check(sum(errors.values()) <= 0.02 * all_us + unseen and unseen <= (0.9 if before else 0.5) * all_us, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
               f"and {100 * unseen / all_us:.2f}% not seen")
     rig.check(sum(right.values()) >= 0.98 * sum(told.values()), f"{what}: {sum(right.values()) / MS:.1f} of {sum(told.values()) / MS:.1f} ms "
               "have the right reason")
@@ -219,7 +220,7 @@ def of_the_host(program, what, *before):
     # It blocks once, until all others are done: read late, if not sampled by chance.
     joins = sum(us for frames, us in stacks if "main" in frames and frames[0] == "[wait: condition]")
     longest = max(sum(t) for t in truth.values())
-    rig.check(before or joins >= 0.9 * longest, f"{what}: the main thread waits for the others for {joins / MS:.0f} ms; the longest of them "
+    rig.check(joins >= 0.9 * longest, f"{what}: the main thread waits for the others for {joins / MS:.0f} ms; the longest of them "
               f"waits for {longest / MS:.0f} ms")
     sure = sum(sure for sure, _ in truth.values())
     rig.check(sum(us for _, us in stacks) >= 0.98 * sure, f"{what}: {sum(us for _, us in stacks) / MS:.0f} ms in all, {unseen / MS:.0f} of "
@@ -381,8 +382,11 @@ def of_the_daemon(program):
             rig.check(told[kind] <= 1.02 * sum(truth[kind]) + 5 * MS, f"the daemon: {kind}: {told[kind] / MS:.1f} ms of "
                       f"{sum(truth[kind]) / MS:.1f}")
         us, sure = sum(us for _, us in stacks), sum(sure for sure, _ in truth.values())
-        lost = int(values["switches_lost"])
-        rig.check(us >= 0.98 * sure or lost, f"the daemon: {us / MS:.0f} ms in {n} profiles, of the waits {sure / MS:.0f}; {lost} switches lost")
+        # After a loss, which may be of any CPU of a busy host, it is not known what threads did until their next switch.
+        unknown = int(values["threads_unknown_us"])
+        seen, unseen = sum(told.values()), not_seen_of(stacks)
+        rig.check(seen + unseen + unknown >= 0.98 * sure and seen >= 0.5 * sure, f"the daemon: {seen / MS:.0f} ms in {n} profiles, of the waits "
+                  f"{sure / MS:.0f}; {unseen / MS:.0f} ms not seen, {unknown / MS:.0f} not known, {values['switches_lost']} switches lost")
         blocked = int(values["threads_blocked_us"])
         rig.check(abs(us - blocked) <= 0.001 * us + 1000, f"the daemon says itself that {blocked / MS:.0f} ms are blocked")
         in_turns(d, CONFIG.format(enabled="yes", limit=f"{max(0.1 / os.cpu_count(), 0.01):.3f}%", **config), program, sink)
