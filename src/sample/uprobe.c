@@ -319,10 +319,10 @@ static int check_places(int fd, const struct uprobe_site *sites, uint32_t n)
 
 static void explain_placing(const struct sample_uprobe *u, int error, char *buf, size_t size)
 {
-	if (error == -ENODEV || error == -ENOENT)
+	if (error == -ENODEV || error == -ENOENT || error == -EROFS)
 		snprintf(buf, size,
-			 "probes of user code need tracefs, or Linux 4.17: mount -t tracefs none "
-			 "/sys/kernel/tracing, and run as root");
+			 "probes of user code need tracefs, which must be writable, or Linux 4.17: "
+			 "mount -t tracefs none /sys/kernel/tracing, and run as root");
 	else if (error == -EACCES || error == -EPERM)
 		snprintf(buf, size,
 			 "this user may not set probes in user code: run as root (with "
@@ -354,7 +354,7 @@ int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *site
 		for (uint32_t i = 0; i < n; i++)
 			u->sites[i].keeper_fd = -EBADF;
 		r = add_to_tracefs(u);
-		if (r == -ENODEV || r == -ENOENT || r == -EACCES || r == -EPERM) {
+		if (r == -ENODEV || r == -ENOENT || r == -EACCES || r == -EPERM || r == -EROFS) {
 			r_pmu = use_pmu(u);
 			r = r_pmu == 0 ? 0 : r;
 		}

@@ -145,7 +145,11 @@ def check_beside_off_cpu(heap):
               f"all types in one capture: {types}")
 
 
-def check_running(heap):
+READ_ONLY = ["unshare", "-m", "sh", "-c", "mount --bind /sys/kernel/tracing /sys/kernel/tracing && "
+             'mount -o remount,ro,bind /sys/kernel/tracing && exec "$0" "$@"']
+
+
+def check_running(heap, *before):
     """One that was started with the library, and does not end."""
     name = rig.path("running.perf.txt")
     said, p = [], None
@@ -158,7 +162,7 @@ def check_running(heap):
             said.append(p.stdout.readline())
         return True
 
-    rig.record("-a", "--alloc", "-o", name, until=go)
+    rig.Record([*before, rig.perfwalk(), "record", "-a", "--alloc", "-o", name], until=go)
     compare("".join(said), sums(name, p.pid))
 
 
@@ -176,6 +180,8 @@ def main():
     compare(text, found, 2)
     rig.say("a shell, and what it forks and executes")
     check_running(heap)
+    rig.say("a tracefs that is read-only, as a container may have it")
+    check_running(heap, *READ_ONLY)
     check_beside_off_cpu(heap)
     check_grown()
     check_musl()
