@@ -360,7 +360,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
-	    (r = broker_add_turns(b)) < 0)
+	    (r = broker_add_turns(b)) < 0 || (r = broker_add_standing(b)) < 0)
 		return r;
 	listen_for_metrics(b);
 	(void)broker_open_debug_cache(b);
@@ -384,6 +384,7 @@ struct broker *broker_free(struct broker *b)
 			(void)close_fd(c->maps);
 		}
 		free(b->strikes_path);
+		free(b->standing.tasks);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
 		broker_forget_copies(b);

@@ -132,6 +132,11 @@ struct broker {
 		bool looked, running;
 		int timer;
 	} foresight;
+	struct broker_standing { /* threads that are looked at as their off-CPU time begins */
+		pid_t *tasks;
+		size_t n, next;
+		int timer;
+	} standing;
 };
 
 /* Chooses the users of the children (users.c). 0 or -errno (logged). */
@@ -253,9 +258,11 @@ bool broker_may_read(void *ctx, uint32_t pid);
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b));
 /* The profiler has looked. */
 void broker_has_looked(struct broker *b);
-/* Tells the profiler which threads of the given processes are blocked now, for off-CPU time
- * (stands.c). */
+/* Tells the profiler which threads of the given processes are blocked now, for off-CPU time, as
+ * fast as it reads that (stands.c). */
 void broker_tell_standing(struct broker *b);
+/* Makes the timer for it. 0 or -errno. */
+int broker_add_standing(struct broker *b);
 /* Begins to sample (sampling.c). 0 or -errno. */
 int broker_begin(struct broker *b);
 

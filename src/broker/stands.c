@@ -15,8 +15,11 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/loop.h"
 
 #define MAX_TASKS 16384
+#define SLICE_NS  (5 * NSEC_PER_MSEC) /* of looking, between which others are served */
+#define PAUSE_NS  (2 * NSEC_PER_MSEC)
 
 static int read_of_task(pid_t tid, const char *name, char *text, size_t size)
 {
@@ -90,22 +93,50 @@ static bool follows_switches(const struct broker *b)
 	return false;
 }
 
+/* As many as the profiler takes now: it is killed if it does not read what it must. */
+static void on_standing(void *ctx)
+{
+	struct broker *b = ctx;
+	struct broker_standing *s = &b->standing;
+	uint64_t end = clock_monotonic_ns() + SLICE_NS;
+
+	for (; s->next < s->n && clock_monotonic_ns() < end; s->next++) {
+		struct message m = {.type = MESSAGE_STANDS};
+
+		if (find_state(s->tasks[s->next], &m) && is_target(b, &m) &&
+		    supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m) == -EAGAIN)
+			break;
+	}
+	if (s->next < s->n) {
+		loop_set_timer(b->loop, s->timer, PAUSE_NS);
+		return;
+	}
+	free(s->tasks);
+	s->tasks = NULL;
+	s->n = s->next = 0;
+}
+
+int broker_add_standing(struct broker *b)
+{
+	b->standing.timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_standing, b);
+	return b->standing.timer < 0 ? b->standing.timer : 0;
+}
+
 void broker_tell_standing(struct broker *b)
 {
-	_cleanup_free_ pid_t *tasks = calloc(MAX_TASKS, sizeof(*tasks));
-	size_t n;
+	struct broker_standing *s = &b->standing;
 
-	if (!tasks || b->options.n_pids == 0 || !follows_switches(b))
+	if (b->options.n_pids == 0 || !follows_switches(b))
 		return;
-	n = events_list_tasks(&b->events[0], tasks, MAX_TASKS);
-	if (n == MAX_TASKS)
+	if (!s->tasks)
+		s->tasks = calloc(MAX_TASKS, sizeof(*s->tasks));
+	if (!s->tasks)
+		return;
+	s->next = 0;
+	s->n = events_list_tasks(&b->events[0], s->tasks, MAX_TASKS);
+	if (s->n == MAX_TASKS)
 		log_warning("there are more than %d threads: of further ones off-CPU time begins "
 			    "with their first switch",
 			    MAX_TASKS - 1);
-	for (size_t i = 0; i < n; i++) {
-		struct message m = {.type = MESSAGE_STANDS};
-
-		if (find_state(tasks[i], &m) && is_target(b, &m))
-			(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
-	}
+	on_standing(b);
 }

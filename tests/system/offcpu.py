@@ -456,6 +456,31 @@ def of_a_process_that_hangs():
     rig.end(p)
 
 
+MANY = """
+import sys, threading
+lock = threading.Lock()
+lock.acquire()
+threading.stack_size(1 << 16)
+for _ in range(int(sys.argv[1])): threading.Thread(target=lock.acquire, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def of_many_threads_that_hang():
+    """More than the profiler can be told of at once. Each thread needs descriptors for each CPU."""
+    n = min(1500, 3000 // os.cpu_count())
+    p = rig.start([sys.executable, "-c", MANY, str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    rig.check(p.stdout.readline() == "ready\n", f"{n} threads that hang")
+    r = rig.record("--off-cpu", "--idle", "-p", p.pid, "-d", "2", "-o", rig.path("many.pb.gz"))
+    seconds = float(re.search(r" for ([\d.]+) s on ", r.out)[1])
+    told = sum(us for _, us in folded_of("many.pb.gz", of=None)) / 1e6
+    rig.check(r.status == 0 and "does not read" not in r.err, f"the profiler lives: {r.err}")
+    # On a busy host it takes a while to look at all of them.
+    rig.check(told >= 0.5 * n * seconds, f"{told:.0f} s of {n} threads in {seconds} s")
+    rig.end(p)
+
+
 def contents(name):
     with open(rig.path(name), encoding="utf-8") as f:
         return f.read()
@@ -503,6 +528,7 @@ def main():
     wire_form()
     of_a_process_that_computes()
     of_a_process_that_hangs()
+    of_many_threads_that_hang()
     of_one_that_only_sleeps()
     beside_memory(program)
     idle_threads()
