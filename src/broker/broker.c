@@ -250,10 +250,8 @@ static void on_watched(void *ctx)
 	b->looked_ns = now;
 	broker_look_after_events(b);
 	broker_look_after_readers(b);
-	if (b->options.capture || b->options.screen)
-		return;
 	broker_look_at_switches(b);
-	if (!broker_look_at_budget(b))
+	if (b->options.capture || b->options.screen || !broker_look_at_budget(b))
 		return;
 	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
 	b->n_next_events = b->options.n_events;

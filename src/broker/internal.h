@@ -170,7 +170,8 @@ void broker_look_after_events(struct broker *b);
 bool broker_look_at_budget(struct broker *b);
 /* Makes the timers of turns.c. 0 or -errno. */
 int broker_add_turns(struct broker *b);
-/* In a daemon with off-CPU time: follows as many switches as its CPU time allows (turns.c). */
+/* With off-CPU time of the host: follows as many switches as their share of CPU time allows
+ * (turns.c). */
 void broker_look_at_switches(struct broker *b);
 /* Starts the turns anew: before events are enabled, and after they were stopped. */
 void broker_begin_turns(struct broker *b);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Off-CPU time has a cost at each context switch, and the programs of the host decide how many
- * there are. If there are too many, the daemon follows them in turns: a tenth of a second out of
- * two, out of four ... The profiler learns from the ledger when the events stood still, and reports
- * that time as unknown.
+ * there are. If there are too many, they are followed in turns: a tenth of a second out of two, out
+ * of four ... The profiler learns from the ledger when the events stood still, and reports that
+ * time as unknown.
  *
- * The cost is estimated, because the kernel's part of it is time of the programs that switch. It
- * may use half of [limits] cpu.
+ * The cost is estimated, because the kernel's part of it is time of the programs that switch. In a
+ * daemon it may use half of [limits] cpu. A capture of the host is somebody's wish, so it may use
+ * more; one of processes is bounded by what these do.
  */
 #include "config.h"
 
@@ -19,7 +20,7 @@
 #define GRANT_NS       (250 * NSEC_PER_MSEC)
 #define COST_OF_SWITCH 650 /* ns: 350 in the kernel, the rest to read and pair it */
 #define NO_LIMIT       1000000
-#define TELL_SECONDS   60
+#define CAPTURE_PPM    50000 /* of all CPUs: 77,000 switches a second of each */
 
 static struct events *find_switches(struct broker *b)
 {
@@ -115,6 +116,17 @@ void broker_begin_turns(struct broker *b)
 	loop_set_timer(b->loop, t->grant_timer, GRANT_NS);
 }
 
+static bool is_daemon(const struct broker *b)
+{
+	return !b->options.capture && !b->options.screen;
+}
+
+/* Of all CPUs, in millionths. */
+static uint32_t limit_ppm(const struct broker *b)
+{
+	return is_daemon(b) ? b->options.config->cpu_ppm / 2 : CAPTURE_PPM;
+}
+
 static void tell(struct broker *b, uint64_t per_second)
 {
 	uint32_t bits = (1u << b->turns.halving.times) - 1;
@@ -123,15 +135,16 @@ static void tell(struct broker *b, uint64_t per_second)
 	b->budget.reduced = (b->budget.reduced & ~REDUCED_SWITCHES_BITS) | bits << REDUCED_SWITCHES;
 	if (bits << REDUCED_SWITCHES > before)
 		log_warning("quality goes down: off-CPU time is measured 1/%u of the time: there "
-			    "are %llu context switches a second, which may cost half of [limits] "
-			    "cpu (%.4g%%)",
-			    bits + 1, (unsigned long long)per_second,
-			    b->options.config->cpu_ppm / 1e4);
+			    "are %llu context switches a second, which may cost %.4g%% of the "
+			    "CPUs%s",
+			    bits + 1, (unsigned long long)per_second, limit_ppm(b) / 1e4,
+			    is_daemon(b) ? ", half of [limits] cpu" : "");
 	else
 		log_info("quality goes up: off-CPU time is measured %s%u of the time again, at "
 			 "%llu context switches a second",
 			 bits ? "1/" : "", bits + 1, (unsigned long long)per_second);
-	broker_tell_symbolizer_config(b);
+	if (is_daemon(b))
+		broker_tell_symbolizer_config(b);
 }
 
 void broker_look_at_switches(struct broker *b)
@@ -142,7 +155,7 @@ void broker_look_at_switches(struct broker *b)
 	uint32_t before = t->halving.times;
 
 	/* The ledger's gaps have times of the records' clock, which must be one we chose. */
-	if (!e || !broker_is_sampling(b) || !e->features.clockid)
+	if (!e || b->options.n_pids > 0 || !broker_is_sampling(b) || !e->features.clockid)
 		return;
 	if (!t->changed_ns)
 		broker_begin_turns(b);
@@ -155,8 +168,8 @@ void broker_look_at_switches(struct broker *b)
 	t->looked_ns = now;
 	t->counted_ns = 0;
 	t->changed_ns = t->off ? t->changed_ns : now;
-	limit = (uint64_t)e->cpus.n * b->options.config->cpu_ppm * 1000 / 2; /* ns a second */
-	if (b->options.config->cpu_ppm == NO_LIMIT)
+	limit = (uint64_t)e->cpus.n * limit_ppm(b) * 1000; /* ns a second */
+	if (is_daemon(b) && b->options.config->cpu_ppm == NO_LIMIT)
 		limit = UINT64_MAX;
 	if (halving_decide(&t->halving, per_second * COST_OF_SWITCH, limit, REDUCED_MAX_HALVINGS) ==
 	    before)

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import otlp
 import rig
@@ -411,6 +412,55 @@ def in_turns(d, config, program, sink):
     load.kill()
 
 
+PING_PONG = """
+import os
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while os.read(there[0], 1): os.write(back[1], b"x")
+    os._exit(0)
+while True:
+    os.write(there[1], b"x")
+    os.read(back[0], 1)
+"""
+
+
+def switches_of_the_host():
+    with open("/proc/stat", encoding="ascii") as f:
+        return int(re.search(r"^ctxt (\d+)$", f.read(), re.M)[1])
+
+
+def of_too_many_switches():
+    """A capture of the host follows so many in turns, too, and says so. How many there are the kernel counts, and a busy
+    host decides."""
+    loads = [rig.start(["nice", "-n", "-20", "taskset", "-c", str(cpu), sys.executable, "-c", PING_PONG]) for cpu in sorted(os.sched_getaffinity(0))]
+    with open(rig.path("turns.err"), "w+", encoding="utf-8") as err:
+        p = rig.start([rig.perfwalk(), "record", "-a", "--off-cpu", "-d", "60", "-o", "turns.pb.gz"], cwd=rig.workdir(), stdout=subprocess.PIPE,
+                      stderr=err, text=True)
+
+        def said():
+            return os.pread(err.fileno(), 1 << 20, 0).decode()
+        rig.wait_for("it records", lambda: "recording" in said(), 60)
+        begin, n, rates = time.monotonic(), switches_of_the_host(), []
+        while len(rates) < 15 and "off-CPU time is measured 1/" not in said():
+            time.sleep(1)
+            now, m = time.monotonic(), switches_of_the_host()
+            rates.append((m - n) / (now - begin))
+            begin, n = now, m
+        turns = "off-CPU time is measured 1/" in said()
+        time.sleep(2)  # whole turns, so that there are times when nobody looked
+        p.send_signal(signal.SIGINT)
+        out, _ = p.communicate(timeout=120)
+    for load in loads:
+        rig.end(load)
+    parts = check_accounting(out)
+    limit = 0.05 / 650e-9 * os.cpu_count()
+    rig.check(turns or min(rates[2:]) <= 1.1 * limit, f"with {[round(r) for r in rates]} switches a second of {limit:.0f} they are followed in turns")
+    if not turns:
+        rig.say("this host is too busy for more: the summary was not looked at")
+        return
+    rig.check(p.returncode == 0 and parts.get("not known", 0) > 0 and "too many to follow all of the time" in out, f"the summary says so: {parts}")
+
+
 HANGS = """
 import threading, time
 locks = [threading.Lock() for _ in range(3)]
@@ -537,6 +587,7 @@ def main():
     of_threads_that_name_themselves()
     without_root(program)
     of_the_host(program, "the host")
+    of_too_many_switches()
     of_the_host(program, "the host without tracefs", *UNMOUNTED)
     refused_configs()
     of_the_daemon(program)
