@@ -3,11 +3,13 @@
  * A label has four fields and an end: key, 's' or 'n', the text or the number, the unit. Control
  * characters end fields and labels, since no clean text has them.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/profile/labels.h"
+#include "util/hash.h"
 
 #define FIELD_END '\x1f'
 #define LABEL_END '\x1e'
@@ -96,6 +98,20 @@ bool label_names_service(const char *key)
 	return false;
 }
 
+bool label_is_reserved(const char *key)
+{
+	/* Those of OTLP and those of pprof. */
+	static const char *const keys[] = {
+		"thread.id", "thread.name", "cpu.logical_number", "pid", "tid", "comm",
+		"thread",    "container",   "container_name",	  "unit"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return label_names_service(key);
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -124,4 +140,46 @@ bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
 {
 	return *labels && find_id(labels, LABEL_TRACE, trace, LABEL_TRACE_BYTES) &&
 	       find_id(labels, LABEL_SPAN, span, LABEL_SPAN_BYTES);
+}
+
+/* ---- The labels of a sample ---- */
+
+int label_set_begin(struct label_set *s)
+{
+	*s = (struct label_set){0};
+	s->out = open_memstream(&s->text, &s->n_text);
+	return s->out ? 0 : -ENOMEM;
+}
+
+static bool has_key(const struct label_set *s, uint64_t key)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->keys[i] == key)
+			return true;
+	}
+	return false;
+}
+
+void label_set_add(struct label_set *s, const struct label *l)
+{
+	uint64_t key = hash_bytes(l->key, strlen(l->key), 0);
+	size_t n = strlen(l->key) + (l->text ? strlen(l->text) : 20) + strlen(l->unit) + 5;
+
+	if (l->text && !*l->text)
+		return;
+	if (!*l->key || label_is_reserved(l->key) || s->n == LABEL_SET_MAX || has_key(s, key) ||
+	    (size_t)ftell(s->out) + n > LABEL_SET_MAX_BYTES) {
+		s->n_refused++;
+		return;
+	}
+	s->keys[s->n++] = key;
+	label_write(s->out, l);
+}
+
+char *label_set_end(struct label_set *s)
+{
+	if (fclose(s->out) == 0)
+		return s->text;
+	free(s->text);
+	return NULL;
 }

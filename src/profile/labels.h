@@ -29,6 +29,9 @@ bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
 		uint8_t span[LABEL_SPAN_BYTES]);
 /* Is it a resource attribute that formats without resources have as a label of each sample? */
 bool label_names_service(const char *key);
+/* Is it a key by which an output says whose a sample is? A label that a program chose must not have
+ * it: the sample would be another one's. */
+bool label_is_reserved(const char *key);
 /* The text of that key, cut to size; false: there is none. */
 bool label_find(const char *labels, const char *key, char *ret, size_t size);
 /*
@@ -36,3 +39,23 @@ bool label_find(const char *labels, const char *key, char *ret, size_t size);
  * be at least as long as *text at first.
  */
 bool label_read(const char **text, struct label *ret, char *buf, size_t size);
+
+/*
+ * The labels of one sample, as its program chose them. The set refuses reserved keys, a key that it
+ * has already, and what exceeds the limits.
+ */
+enum { LABEL_SET_MAX = 32, LABEL_SET_MAX_BYTES = 4096 };
+struct label_set {
+	FILE *out;
+	char *text;
+	size_t n_text;
+	uint64_t keys[LABEL_SET_MAX]; /* hashes */
+	uint32_t n, n_refused;
+};
+/* 0 or -ENOMEM. */
+int label_set_begin(struct label_set *s);
+/* Adds a label, or counts it in n_refused. One with an empty text says nothing: it is neither. */
+void label_set_add(struct label_set *s, const struct label *l);
+/* Ends the text of all labels, which is the caller's: n_text bytes. NULL: no memory. Call it once
+ * after label_set_begin(). */
+char *label_set_end(struct label_set *s);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "src/host/host.h"
+#include "src/profile/labels.h"
 #include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/blocked-chains.h"
@@ -83,7 +84,8 @@ struct attribution {
 	const struct setup_profiler *setup;
 	struct host *host;
 	struct sayings sayings;
-	strid labels; /* the span of the sample at hand */
+	strid labels;		   /* the span of the sample at hand */
+	uint64_t n_labels_refused; /* samples that lack some of their labels */
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;
@@ -153,10 +155,9 @@ uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
 /* Lets the readers read these labels. false: not now. */
 bool attribution_read_goroutines(struct attribution *a, const struct host_process *p,
 				 struct process_state *s);
-/* Writes labels that the readers have read (n bytes, as in runtimes/go.h) in the form of
- * labels.h. */
-void attribution_put_goroutine(const struct attribution *a, FILE *out, const uint8_t *bytes,
-			       uint32_t n);
+/* Adds labels that the readers have read (n bytes, as in runtimes/go.h). */
+void attribution_put_goroutine(const struct attribution *a, struct label_set *set,
+			       const uint8_t *bytes, uint32_t n);
 
 /* ---- attribute-state.c ---- */
 

@@ -132,7 +132,8 @@ static const char *key_of_id(const char *key, size_t *ret_digits)
 	return strcmp(key, "span_id") == 0 || strcmp(key, "span id") == 0 ? LABEL_SPAN : NULL;
 }
 
-static void put_label(const struct attribution *a, FILE *out, const struct go_label *label)
+static void put_label(const struct attribution *a, struct label_set *set,
+		      const struct go_label *label)
 {
 	char key[4 * UINT8_MAX], text[4 * UINT8_MAX], id[2 * LABEL_TRACE_BYTES + 1];
 	size_t digits;
@@ -141,21 +142,24 @@ static void put_label(const struct attribution *a, FILE *out, const struct go_la
 	(void)text_clean(key, sizeof(key), (const char *)label->key, label->n_key);
 	(void)text_clean(text, sizeof(text), (const char *)label->value, label->n_value);
 	id_key = key_of_id(key, &digits);
+	/* Without a span tracers write zeros. */
+	if (id_key && text[strspn(text, "0")] == '\0')
+		return;
 	if (id_key && make_id(key, text, digits, id, sizeof(id)))
-		label_write(out, &(struct label){.key = id_key, .text = id, .unit = ""});
-	else if (*text && globs_allow(a->sayings.allow, a->sayings.deny, key))
-		label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
+		label_set_add(set, &(struct label){.key = id_key, .text = id, .unit = ""});
+	else if (globs_allow(a->sayings.allow, a->sayings.deny, key))
+		label_set_add(set, &(struct label){.key = key, .text = text, .unit = ""});
 }
 
-void attribution_put_goroutine(const struct attribution *a, FILE *out, const uint8_t *bytes,
-			       uint32_t n)
+void attribution_put_goroutine(const struct attribution *a, struct label_set *set,
+			       const uint8_t *bytes, uint32_t n)
 {
 	struct go_label label;
 
 	if (globs_allow(a->sayings.allow, a->sayings.deny, GOROUTINE))
-		label_write(out, &(struct label){.key = GOROUTINE,
-						 .number = (int64_t)go_labels_goroutine(bytes),
-						 .unit = ""});
+		label_set_add(set, &(struct label){.key = GOROUTINE,
+						   .number = (int64_t)go_labels_goroutine(bytes),
+						   .unit = ""});
 	for (uint32_t at = 0; go_label_next(bytes, n, &at, &label);)
-		put_label(a, out, &label);
+		put_label(a, set, &label);
 }

@@ -43,6 +43,7 @@ struct sample_span {
 		uint32_t n, keys_version;
 		uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 		strid labels;
+		bool refused; /* some of them are left out */
 	} known[N_KNOWN];
 };
 
@@ -225,16 +226,16 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 
 /* ---- Labels ---- */
 
-static void put_id(FILE *out, const char *key, const uint8_t *bytes, size_t n)
+static void put_id(struct label_set *set, const char *key, const uint8_t *bytes, size_t n)
 {
 	char text[2 * LABEL_TRACE_BYTES + 1];
 
 	text_format_hex(text, bytes, n);
-	label_write(out, &(struct label){.key = key, .text = text, .unit = ""});
+	label_set_add(set, &(struct label){.key = key, .text = text, .unit = ""});
 }
 
-static void put_attributes(FILE *out, const struct process_said *said, const uint8_t *bytes,
-			   uint32_t n)
+static void put_attributes(struct label_set *set, const struct process_said *said,
+			   const uint8_t *bytes, uint32_t n)
 {
 	struct thread_context_attribute a;
 	char text[4 * UINT8_MAX];
@@ -243,57 +244,57 @@ static void put_attributes(FILE *out, const struct process_said *said, const uin
 		if (a.key >= said->n_keys || !said->keys[a.key])
 			continue;
 		(void)text_clean(text, sizeof(text), (const char *)a.text, a.n);
-		label_write(out,
-			    &(struct label){.key = said->keys[a.key], .text = text, .unit = ""});
+		label_set_add(set,
+			      &(struct label){.key = said->keys[a.key], .text = text, .unit = ""});
 	}
 }
 
-static void put_context(FILE *out, const struct process_said *said, const uint8_t *bytes,
-			uint32_t n)
+static void put_context(struct label_set *set, const struct process_said *said,
+			const uint8_t *bytes, uint32_t n)
 {
 	const uint8_t *trace, *span;
 
 	if (thread_context_ids(bytes, n, &trace, &span)) {
-		put_id(out, LABEL_TRACE, trace, LABEL_TRACE_BYTES);
-		put_id(out, LABEL_SPAN, span, LABEL_SPAN_BYTES);
+		put_id(set, LABEL_TRACE, trace, LABEL_TRACE_BYTES);
+		put_id(set, LABEL_SPAN, span, LABEL_SPAN_BYTES);
 	}
-	put_attributes(out, said, bytes, n);
+	put_attributes(set, said, bytes, n);
 }
 
-static strid make_labels(struct attribution *a, const struct process_state *s, const uint8_t *bytes,
-			 uint32_t n)
+static void make_labels(struct attribution *a, const struct process_state *s, const uint8_t *bytes,
+			uint32_t n, struct known_labels *ret)
 {
-	char *text = NULL;
-	size_t n_text;
-	FILE *out = open_memstream(&text, &n_text);
-	strid labels = STRID_EMPTY;
+	_cleanup_free_ char *text = NULL;
+	struct label_set set;
 
-	if (!out)
-		return STRID_EMPTY;
+	ret->labels = STRID_EMPTY;
+	ret->refused = false;
+	if (label_set_begin(&set) < 0)
+		return;
 	if (s->span->goroutines)
-		attribution_put_goroutine(a, out, bytes, n);
+		attribution_put_goroutine(a, &set, bytes, n);
 	else
-		put_context(out, &s->said, bytes, n);
-	if (fclose(out) == 0)
-		labels = strtab_put_n(&a->profile.strings, text, n_text);
-	free(text);
-	return labels;
+		put_context(&set, &s->said, bytes, n);
+	text = label_set_end(&set);
+	ret->refused = set.n_refused > 0;
+	if (text)
+		ret->labels = strtab_put_n(&a->profile.strings, text, set.n_text);
 }
 
-static strid find_labels(struct attribution *a, struct process_state *s, const uint8_t *bytes,
-			 uint32_t n)
+static const struct known_labels *find_labels(struct attribution *a, struct process_state *s,
+					      const uint8_t *bytes, uint32_t n)
 {
 	struct known_labels *k = &s->span->known[hash_bytes(bytes, n, 0) % N_KNOWN];
 
 	if (k->window == a->window && k->n == n && k->keys_version == s->said.keys_version &&
 	    memcmp(k->bytes, bytes, n) == 0)
-		return k->labels;
-	k->labels = make_labels(a, s, bytes, n);
+		return k;
+	make_labels(a, s, bytes, n, k);
 	k->window = a->window;
 	k->keys_version = s->said.keys_version;
 	k->n = n;
 	memcpy(k->bytes, bytes, n);
-	return k->labels;
+	return k;
 }
 
 /* ---- A sample ---- */
@@ -350,8 +351,10 @@ strid attribution_span(struct attribution *a, const struct record *r, struct hos
 	struct sample_span *span = s ? span_of(a, p, s) : NULL;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 	uint32_t n = span ? readers_context(a->readers, s->interpreter, &key, bytes) : 0;
+	const struct known_labels *k = n ? find_labels(a, s, bytes, n) : NULL;
 
-	return n ? find_labels(a, s, bytes, n) : STRID_EMPTY;
+	a->n_labels_refused += k && k->refused;
+	return k ? k->labels : STRID_EMPTY;
 }
 
 void attribution_free_span(struct attribution *a, struct process_state *s)

@@ -71,6 +71,9 @@ def check_samples(samples, program, what):
 
 def check_attributes(samples, what):
     rig.check(all(s[2].get("route") == "/cart" for s in samples), f"{what}: other labels are attributes")
+    threads = {s[2].get("thread.id") for s in samples}
+    rig.check(all(isinstance(t, int) and t > 7 for t in threads) and not any({"comm", "container"} & s[2].keys() for s in samples),
+              f"{what}: no label has a key by which perfwalk says whose a sample is: {threads}")
     ids = {s[2].get("goroutine.id") for s in samples}
     rig.check(len(ids) > 8 and all(isinstance(i, int) and 0 < i < 1 << 40 for i in ids),
               f"{what}: numbers of {len(ids)} goroutines")

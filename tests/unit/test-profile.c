@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "src/profile/labels.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "tests/unit/test.h"
@@ -731,6 +732,70 @@ static void test_addresses_are_hidden(void)
 	profile_deinit(&p);
 }
 
+static void add(struct label_set *s, const char *key, const char *text)
+{
+	label_set_add(s, &(struct label){.key = key, .text = text, .unit = ""});
+}
+
+/* Keys that an output has for itself, keys that the set has already: neither gets in. */
+static void test_labels_keep_their_keys(void)
+{
+	static const char *const reserved[] = {
+		"thread.id", "thread.name", "cpu.logical_number", "pid",  "tid",	 "comm",
+		"thread",    "container",   "container_name",	  "unit", "service.name"};
+	_cleanup_free_ char *text = NULL;
+	struct label_set s;
+
+	CHECK_INT(label_set_begin(&s), ==, 0);
+	add(&s, "a", "first");
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+		add(&s, reserved[i], "another");
+	add(&s, "a", "second");
+	label_set_add(&s, &(struct label){.key = "a", .number = 3, .unit = ""});
+	add(&s, "", "no key");
+	CHECK_INT(s.n_refused, ==, ARRAY_SIZE(reserved) + 3);
+	add(&s, "empty", "");
+	add(&s, "b", "last");
+	text = label_set_end(&s);
+	CHECK_STR(text, "a\x1fs\x1f"
+			"first\x1f\x1e"
+			"b\x1fs\x1flast\x1f\x1e");
+	CHECK_INT(s.n_text, ==, strlen(text));
+	CHECK_INT(s.n_refused, ==, ARRAY_SIZE(reserved) + 3);
+}
+
+/* 256 empty texts make nothing, and long ones no more than the limit. */
+static void test_labels_have_limits(void)
+{
+	char key[8], long_text[128];
+	struct label_set s;
+
+	memset(long_text, 'x', sizeof(long_text));
+	long_text[sizeof(long_text) - 1] = '\0';
+	for (int bytes = 0; bytes < 2; bytes++) {
+		_cleanup_free_ char *text = NULL;
+
+		CHECK_INT(label_set_begin(&s), ==, 0);
+		for (int i = 0; i < 256; i++) {
+			(void)snprintf(key, sizeof(key), "k%d", i);
+			add(&s, key, "");
+		}
+		CHECK_INT(s.n + s.n_refused, ==, 0);
+		for (int i = 0; i < 256; i++) {
+			(void)snprintf(key, sizeof(key), "k%d", i);
+			add(&s, key, bytes ? long_text : "1");
+		}
+		CHECK_INT(s.n + s.n_refused, ==, 256);
+		text = label_set_end(&s);
+		CHECK(text);
+		CHECK_INT(s.n_text, <=, LABEL_SET_MAX_BYTES);
+		if (bytes)
+			CHECK_INT(s.n_text, >, LABEL_SET_MAX_BYTES - 200);
+		else
+			CHECK_INT(s.n, ==, LABEL_SET_MAX);
+	}
+}
+
 int main(void)
 {
 	RUN(test_equal_rows_get_one_number);
@@ -750,5 +815,7 @@ int main(void)
 	RUN(test_room_for_a_window);
 	RUN(test_addresses_are_hidden);
 	RUN(test_hostile_windows);
+	RUN(test_labels_keep_their_keys);
+	RUN(test_labels_have_limits);
 	return 0;
 }

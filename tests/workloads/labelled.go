@@ -63,7 +63,8 @@ func labels(worker, kind int) pprof.LabelSet {
 	span, trace := spanOf(worker, kind), fmt.Sprintf("%032x", worker+1)
 	if worker%2 == 0 { // as Datadog writes it
 		n, _ := strconv.ParseUint(span, 16, 64)
-		return pprof.Labels("trace_id", trace, "span id", strconv.FormatUint(n, 10), "route", "/cart")
+		return pprof.Labels("trace_id", trace, "span id", strconv.FormatUint(n, 10), "route", "/cart",
+			"thread.id", "7", "comm", "victim", "container", "another's")
 	}
 	return pprof.Labels("trace_id", trace, "span_id", span, "route", "/cart", "secret.key", "hidden")
 }
