@@ -24,6 +24,7 @@
 #define SOON_NS		 (1 * NSEC_PER_SEC)    /* after new code, or without an answer */
 #define FIRST_DELAY_NS	 (4 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+#define MAX_UNREADY	 8 /* looks in a row at a context that is being written */
 #define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
 #define LOOK_SAMPLES	     128
@@ -291,16 +292,30 @@ static void take_nothing(struct process_said *s, struct collection *c)
 	replace_keys(s, c);
 }
 
-static void take_all(struct process_said *s, struct collection *c, int fd)
+/* A context that is being written has no contents for a moment. Some never are at rest. */
+static bool is_worth_a_second(struct process_said *s, int error)
+{
+	return error == -EAGAIN && s->n_unready < MAX_UNREADY && ++s->n_unready;
+}
+
+/* false: not now. */
+static bool take_all(struct process_said *s, struct collection *c, int fd)
 {
 	_cleanup_free_ char *bytes = NULL;
 	struct context_file head;
 
 	if (!context_file_read(fd, &head, &bytes))
-		return;
+		return true;
+	if (is_worth_a_second(s, head.error))
+		return false;
+	/* Nothing was withdrawn. */
+	if (head.error == -EAGAIN && s->published_ns)
+		return true;
+	if (head.error == 0)
+		s->n_unready = 0;
 	c->out = open_memstream(&c->text, &c->n);
 	if (!c->out)
-		return;
+		return true;
 	s->published_ns = head.error == 0 ? head.published_ns : 0;
 	if (head.error == 0)
 		(void)process_context_read((const uint8_t *)bytes + head.n_environment,
@@ -311,6 +326,7 @@ static void take_all(struct process_said *s, struct collection *c, int fd)
 	free(c->text);
 	free(c->service);
 	replace_keys(s, c);
+	return true;
 }
 
 /* All that it says. false: not now. */
@@ -325,18 +341,19 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 	c->of = of;
 	c->in_pod = in_pod;
 	if (fd >= 0)
-		take_all(s, c, fd);
-	else if (fd == -ENOENT)
+		return take_all(s, c, fd);
+	if (fd == -ENOENT)
 		take_nothing(s, c);
 	return true;
 }
 
-/* Has it published another context since, or withdrawn the one it had? */
-static bool has_changed(const struct process_said *s, struct sayings *of,
-			const struct host_process *p)
+/* Has it published another context since, or withdrawn the one it had? -EAGAIN: not now. */
+static int has_changed(struct process_said *s, struct sayings *of, const struct host_process *p)
 {
 	_cleanup_close_ int fd = outside_open_context(of->outside, p, s->published_ns, false);
 
+	if (is_worth_a_second(s, fd))
+		return -EAGAIN;
 	return fd >= 0 || (fd == -ENOENT && s->published_ns != 0);
 }
 
@@ -424,10 +441,13 @@ static void forget_program(struct process_said *s)
 static bool ask(struct process_said *s, struct sayings *of, const struct host_process *p,
 		bool in_pod, uint64_t now_ns)
 {
+	int changed;
+
 	s->next_ns = now_ns + SOON_NS;
 	s->asked_ns = now_ns;
 	keep_size(s, of, p);
-	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
+	changed = s->looked ? has_changed(s, of, p) : 1;
+	if (changed < 0 || (changed && !ask_for_all(s, of, p, in_pod)))
 		return false;
 	s->looked = true;
 	s->n_execs = p->n_execs;

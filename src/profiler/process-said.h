@@ -47,6 +47,7 @@ struct process_said {
 	uint64_t next_ns, delay_ns;
 	uint32_t n_mappings;	      /* of the process, at the last sample */
 	uint32_t n_hurried;	      /* looks because of new mappings */
+	uint32_t n_unready;	      /* looks in a row while its context was being written */
 	uint64_t looked_ns, asked_ns; /* the last look, and the last that was a question */
 	struct process_size size;     /* when it was asked */
 };

@@ -21,6 +21,8 @@ static volatile enum question asked; /* last */
 static struct ask ask;
 static struct outside outside = {.ask = &ask};
 static pid_t silent;
+/* When all is asked, a process begins to write it. NULL: none does. */
+static struct published_header *volatile torn_at_all;
 /* Maps a page for each byte, and answers. */
 static struct {
 	pid_t pid;
@@ -35,8 +37,12 @@ static void *answer(void *ctx)
 	int fds[2];
 
 	while (message_recv(*sock, &m, fds, 0) > 0) {
-		int fd = m.type == MESSAGE_ASK_RESIDENT ? opener_resident(m.ask_pid.pid)
-							: opener_context(&m);
+		int fd;
+
+		if (torn_at_all && m.type == MESSAGE_ASK_CONTEXT && m.ask_context.environment)
+			torn_at_all->published_ns = 0;
+		fd = m.type == MESSAGE_ASK_RESIDENT ? opener_resident(m.ask_pid.pid)
+						    : opener_context(&m);
 
 		if (m.type == MESSAGE_ASK_CONTEXT)
 			asked = m.ask_context.environment ? ALL_IT_SAYS : CONTEXT_ALONE;
@@ -245,6 +251,57 @@ static void test_process_that_publishes(void)
 	CHECK_INT(munmap(header, PUBLISHED_BYTES), ==, 0);
 }
 
+/* Half of a context is neither another one nor none: what is known stays, and the next look comes
+ * in a second. */
+static void test_context_that_is_being_written(void)
+{
+	/* service.name = shop; threadlocal.schema_version = tls_v1; key map: [route] */
+	static const char payload[] = "\x0a\x18\x0a\x16\x0a\x0cservice.name\x12\x06\x0a\x04shop"
+				      "\x12\x26\x0a\x1athreadlocal.schema_version"
+				      "\x12\x08\x0a\x06tls_v1"
+				      "\x12\x2c\x0a\x1dthreadlocal.attribute_key_map"
+				      "\x12\x0b\x2a\x09\x0a\x07\x0a\x05route";
+	const uint64_t second = NSEC_PER_SEC;
+	struct published_header *header = published_map(1);
+	struct host_process p = {.pid = (uint32_t)getpid()};
+	struct process_said s = {.text = NULL};
+	uint64_t now = 10 * second;
+	int n_asked = 0;
+
+	CHECK(header);
+	published_set(header, payload, sizeof(payload) - 1, 0);
+	CHECK_INT(look(&s, getpid(), 1, 0, now), ==, ALL_IT_SAYS);
+	CHECK_INT(look(&s, getpid(), 1, 0, now + second - 1), ==, NO_QUESTION);
+	published_set(header, payload, sizeof(payload) - 1, 7);
+	CHECK_INT(look(&s, getpid(), 1, 0, now += second), ==, ALL_IT_SAYS);
+	CHECK_STR(process_said_service(&s, &p), "shop");
+	CHECK(s.threads && s.n_keys == 1);
+	CHECK_STR(s.keys[0], "route");
+	for (int all = 0; all < 2; all++) {
+		published_set(header, payload, sizeof(payload) - 1, all ? 8 : 0);
+		torn_at_all = all ? header : NULL;
+		CHECK_INT(look(&s, getpid(), 1, 0, now += 100 * second), ==,
+			  all ? ALL_IT_SAYS : CONTEXT_ALONE);
+		torn_at_all = NULL;
+		CHECK_STR(process_said_service(&s, &p), "shop");
+		CHECK(s.threads && s.n_keys == 1 && s.published_ns == 7);
+		CHECK_INT(look(&s, getpid(), 1, 0, now += second), ==, CONTEXT_ALONE);
+	}
+	/* For ever: then it is asked no more often than others, and has withdrawn nothing. */
+	of.interval_ns = 10 * second;
+	for (int i = 0; i < 100; i++)
+		n_asked += look(&s, getpid(), 1, 0, now += second) != NO_QUESTION;
+	of.interval_ns = 0;
+	CHECK_INT(n_asked, >=, 10);
+	CHECK_INT(n_asked, <=, 8 + 10 + 1);
+	CHECK(s.threads && s.published_ns == 7);
+	published_set(header, payload, sizeof(payload) - 1, 9);
+	CHECK_INT(look(&s, getpid(), 1, 0, now += 100 * second), ==, ALL_IT_SAYS);
+	CHECK_INT(s.published_ns, ==, 9);
+	process_said_deinit(&s, &of);
+	CHECK_INT(munmap(header, PUBLISHED_BYTES), ==, 0);
+}
+
 int main(void)
 {
 	pthread_t thread;
@@ -261,6 +318,7 @@ int main(void)
 	RUN(test_new_mappings);
 	RUN(test_many_samples);
 	RUN(test_process_that_publishes);
+	RUN(test_context_that_is_being_written);
 	(void)close(ends[0]);
 	CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	(void)close(ends[1]);
