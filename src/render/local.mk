@@ -4,6 +4,7 @@ librender_a_SOURCES = \
 	src/render/amount.c src/render/amount.h \
 	src/render/by-thread.c src/render/by-thread.h \
 	src/render/calltree.c src/render/calltree.h \
+	src/render/choose.c \
 	src/render/diff.c \
 	src/render/firefox.c \
 	src/render/first-frame.c src/render/first-frame.h \

@@ -99,6 +99,10 @@ struct render_report_options {
 /* A table of functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,
 		  const struct render_report_options *options, FILE *out);
+/* Leaves only the samples that comm, container, service, trace and span of the options choose, and
+ * what the profile knows of their threads and the memory of their processes. The profile takes no
+ * further samples then. 0 or -ENOMEM. */
+int render_choose_samples(struct profile *p, const struct render_report_options *options);
 /* A table of the functions that grew or shrank between two captures. Uses the options max_rows,
  * min_percent, csv, color and width. */
 int render_diff(const struct profile *before, const struct profile *after,

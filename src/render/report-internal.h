@@ -13,7 +13,8 @@
 #include "src/render/table.h"
 #include "util/hash.h"
 
-#define REPORT_SEPARATOR '\t' /* between the values of several keys in one text */
+#define REPORT_SEPARATOR	'\t' /* between the values of several keys in one text */
+#define REPORT_CONTAINER_DIGITS 12   /* of an id, as shown */
 
 struct report_entry {
 	uint32_t owner, place; /* strids of values */
@@ -69,8 +70,13 @@ const char *report_key_title(enum render_report_key key);
 
 /* The values of the owner's keys for a thread, as a strid; STRID_EMPTY: none was chosen. */
 uint32_t report_owner(struct report *r, uint32_t thread);
-/* Do the options select that process and container? */
-bool report_row_wanted(const struct report *r, const struct aggregate_row *row);
+/* Do the options select the samples of that thread's row? (choose.c) */
+bool report_thread_wanted(const struct profile *p, const struct render_report_options *o,
+			  uint32_t thread);
+static inline bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
+{
+	return report_thread_wanted(r->p, r->o, row->thread);
+}
 /* Calls fn for each function of the stack, leaf first, until it returns another value than 0. at:
  * the function's position from the leaf. Returns what fn returned last, or -ENOMEM. */
 int report_each_place(struct report *r, uint32_t stack,

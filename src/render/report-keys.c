@@ -4,11 +4,9 @@
  * costs a hash of two numbers: the owner's and the place's. Places are cached by frame.
  */
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "src/profile/labels.h"
 #include "src/render/first-frame.h"
@@ -16,8 +14,7 @@
 #include "src/render/report-internal.h"
 #include "util/text.h"
 
-#define MAX_CHAIN	 256
-#define CONTAINER_DIGITS 12
+#define MAX_CHAIN 256
 
 static const struct {
 	const char *name, *title;
@@ -66,7 +63,7 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 	case REPORT_CONTAINER:
 		name = profile_text(p, proc->container_name);
 		(void)text_clean(buf, size, *name ? name : profile_text(p, proc->container_id),
-				 *name ? SIZE_MAX : CONTAINER_DIGITS);
+				 *name ? SIZE_MAX : REPORT_CONTAINER_DIGITS);
 		break;
 	case REPORT_UNIT:
 		(void)text_clean(buf, size, profile_text(p, proc->systemd_unit), SIZE_MAX);
@@ -172,40 +169,6 @@ static const uint32_t *places_of(struct report *r, uint32_t frame, uint32_t *ret
 	}
 	*ret_n = have->n;
 	return r->places.items + have->first;
-}
-
-/* Ids are the same in capital letters. */
-static bool has_label(const char *labels, const char *key, const char *id)
-{
-	char text[64];
-
-	return !id || !*id ||
-	       (label_find(labels, key, text, sizeof(text)) && strcasecmp(text, id) == 0);
-}
-
-bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
-{
-	uint32_t process = r->p->threads.items[row->thread].process;
-	const struct profile_process *proc = &r->p->processes.items[process];
-	const char *id = profile_text(r->p, proc->container_id);
-	const char *name = profile_text(r->p, proc->container_name);
-	const char *comm = r->o->comm, *container = r->o->container, *service = r->o->service;
-	const char *labels = profile_text(r->p, r->p->threads.items[row->thread].labels);
-	char text[256];
-
-	if (!has_label(labels, LABEL_TRACE, r->o->trace) ||
-	    !has_label(labels, LABEL_SPAN, r->o->span))
-		return false;
-	(void)frame_process_name(r->p, process, text, sizeof(text));
-	if (comm && *comm && fnmatch(comm, text, 0) != 0)
-		return false;
-	(void)frame_service_name(r->p, process, text, sizeof(text));
-	if (service && *service && fnmatch(service, text, 0) != 0)
-		return false;
-	/* The whole id, or as it is displayed. */
-	(void)snprintf(text, sizeof(text), "%.*s", CONTAINER_DIGITS, id);
-	return !container || !*container || fnmatch(container, id, 0) == 0 ||
-	       fnmatch(container, text, 0) == 0 || fnmatch(container, name, 0) == 0;
 }
 
 int report_each_place(struct report *r, uint32_t stack,

@@ -161,12 +161,36 @@ static int use_facts(struct symbolizer *s)
 	return r;
 }
 
+/* If perf.data could not be read, no window has come, and its reader has said why. */
+static bool has_text(const struct symbolizer *s)
+{
+	return s->summary_fd >= 0 && (s->setup.view == VIEW_NONE || s->viewer.n > 0 ||
+				      s->role.status->counts.windows_named > 0);
+}
+
+/* The table of a report, which knows all samples, and says how many there are. */
+static int print_report(struct symbolizer *s)
+{
+	int r = has_text(s) ? print_text(s) : 0, chosen = 0;
+
+	if (s->n_outputs)
+		chosen = render_choose_samples(&s->profile, &s->setup.report);
+	return chosen < 0 ? chosen : r;
+}
+
 int symbolizer_render_all(struct symbolizer *s, struct message *ret)
 {
 	int result = use_facts(s);
 
 	if (s->setup.hide_native)
 		profile_hide_native_frames(&s->profile);
+	if (s->setup.view == VIEW_REPORT) {
+		int r = print_report(s);
+
+		result = result < 0 ? result : r;
+		if (r == -ENOMEM)
+			return r;
+	}
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = s->outputs[i].format;
 		bool known = f && (s->setup.view != VIEW_DIFF || f->render_diff);
@@ -179,9 +203,7 @@ int symbolizer_render_all(struct symbolizer *s, struct message *ret)
 		ret->result.output_errors[i] = r;
 		result = result < 0 ? result : r;
 	}
-	/* If perf.data could not be read, no window has come, and its reader has said why. */
-	if (s->summary_fd >= 0 && (s->setup.view == VIEW_NONE || s->viewer.n > 0 ||
-				   s->role.status->counts.windows_named > 0)) {
+	if (s->setup.view != VIEW_REPORT && has_text(s)) {
 		int r = print_text(s);
 
 		result = result < 0 ? result : r;

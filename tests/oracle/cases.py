@@ -128,9 +128,9 @@ class Tool:
             raise Mismatch(f"exit status {p.returncode}, expected {status}: {self.stderr.strip()}")
         return p.stdout
 
-    def convert(self, names, forms=tuple(OUTPUTS), options=(), prefix="out"):
+    def convert(self, names, forms=tuple(OUTPUTS), options=(), prefix="out", command="convert"):
         outs = [f"{prefix}.{OUTPUTS[f]}" for f in forms]
-        self.run("convert", *names, *options, *(x for o in outs for x in ("-o", o)))
+        self.run(command, *names, *options, *(x for o in outs for x in ("-o", o)))
         self.n_outputs += len(outs)
         result = {}
         for form, out in zip(forms, outs):
@@ -700,7 +700,7 @@ def filters(rng):
 
 @law(6)
 class Report:
-    """Tables by every combination of keys, with filters."""
+    """Tables by every combination of keys, with filters, which choose what all files have, too."""
 
     @staticmethod
     def make(rng):
@@ -716,6 +716,10 @@ class Report:
         samples = [s for x in case.inputs for s in read(x.profile, x.form)]
         everything = sum(s.values[0] for s in samples)
         samples, args = filtered(samples, o)
+        if args:
+            forms = ("folded", "pprof", "otlp", "ndjson", "page") if samples else ("folded",)
+            outs = tool.convert(names, forms, args, command="report")
+            check_outputs(samples, outs, period=period_of(case.inputs[0].profile, 0), proportional=len(names) > 1)
         args = ["report", *names, "-s", ",".join(o["keys"]), *ALL, *args]
         wanted = lambda row: True
         if o["symbol"]:
