@@ -119,9 +119,11 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* An id of zeros is none. */
 static bool find_id(const char *labels, const char *key, uint8_t *ret, size_t n)
 {
 	char text[2 * LABEL_TRACE_BYTES + 2];
+	uint8_t any = 0;
 
 	if (!label_find(labels, key, text, sizeof(text)) || strlen(text) != 2 * n)
 		return false;
@@ -131,8 +133,9 @@ static bool find_id(const char *labels, const char *key, uint8_t *ret, size_t n)
 		if (high < 0 || low < 0)
 			return false;
 		ret[i] = (uint8_t)(high << 4 | low);
+		any |= ret[i];
 	}
-	return true;
+	return any != 0;
 }
 
 bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],

@@ -24,7 +24,7 @@ void label_write(FILE *out, const struct label *l);
 #define LABEL_SPAN	  "span_id"
 #define LABEL_TRACE_BYTES 16
 #define LABEL_SPAN_BYTES  8
-/* Both ids as bytes; false: the labels do not have both of them whole. */
+/* Both ids as bytes; false: the labels do not have both of them whole, or one of them is zero. */
 bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
 		uint8_t span[LABEL_SPAN_BYTES]);
 /* Is it a resource attribute that formats without resources have as a label of each sample? */

@@ -796,6 +796,34 @@ static void test_labels_have_limits(void)
 	}
 }
 
+static void test_links_have_two_ids(void)
+{
+#define ID(key, text) key "\x1fs\x1f" text "\x1f\x1e"
+	static const struct {
+		const char *labels;
+		bool linked;
+	} cases[] = {
+		{ID("trace_id", "0000000000000000000000000000000A"), false},
+		{ID("span_id", "000000000000000b")
+			 ID("trace_id", "0000000000000000000000000000000a"),
+		 true},
+		{ID("span_id", "0000000000000000")
+			 ID("trace_id", "0000000000000000000000000000000a"),
+		 false},
+		{ID("span_id", "000000000000000b")
+			 ID("trace_id", "00000000000000000000000000000000"),
+		 false},
+		{ID("span_id", "00000000000000b")
+			 ID("trace_id", "0000000000000000000000000000000a"),
+		 false},
+	};
+	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_INT(label_link(cases[i].labels, trace, span), ==, cases[i].linked);
+	CHECK(label_link(cases[1].labels, trace, span) && trace[15] == 10 && span[7] == 11);
+}
+
 int main(void)
 {
 	RUN(test_equal_rows_get_one_number);
@@ -817,5 +845,6 @@ int main(void)
 	RUN(test_hostile_windows);
 	RUN(test_labels_keep_their_keys);
 	RUN(test_labels_have_limits);
+	RUN(test_links_have_two_ids);
 	return 0;
 }
