@@ -208,7 +208,7 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->n_interpreters = b->readers.n_clients;
 	ret->n_not_allowed = b->readers.n_not_allowed;
 	ret->n_kept_waiting = b->readers.n_set_aside;
-	ret->n_too_many = b->readers.n_too_many;
+	ret->n_too_many = b->readers.n_too_many + (uint32_t)ret->counts.said.programs_refused;
 	ret->paused = b->paused;
 	ret->flushing = !broker_flushed(b);
 	ret->n_events = b->options.n_events;

@@ -183,26 +183,34 @@ static void print_refused(const struct lines *l, const char *name, const char *w
 		(void)fprintf(out, "          %llu %s\n", number(l, name), why);
 }
 
-static void print_interpreters(const struct lines *l, FILE *out)
+/* Of programs with interpreters, and of those that tell their spans. */
+static void print_readers(const struct lines *l, FILE *out)
 {
-	unsigned long long n = number(l, "interpreter_stacks");
+	unsigned long long n = number(l, "interpreter_stacks"), spans = number(l, "spans");
 
-	if (n + number(l, "interpreters") > 0)
-		(void)fprintf(
-			out,
-			"Readers   %llu interpreters known, %llu stacks read, %llu not in time, "
-			"%llu not proven\n",
-			number(l, "interpreters"),
-			n - number(l, "interpreter_stacks_late") -
-				number(l, "interpreter_stacks_unproven"),
-			number(l, "interpreter_stacks_late"),
-			number(l, "interpreter_stacks_unproven"));
+	if (n + spans + number(l, "interpreters") > 0)
+		(void)fprintf(out,
+			      "Readers   %llu processes known, %llu stacks read, %llu not in time, "
+			      "%llu not proven\n",
+			      number(l, "interpreters"),
+			      n - number(l, "interpreter_stacks_late") -
+				      number(l, "interpreter_stacks_unproven"),
+			      number(l, "interpreter_stacks_late"),
+			      number(l, "interpreter_stacks_unproven"));
+	if (spans)
+		(void)fprintf(out,
+			      "          %llu samples asked for their spans, %llu not in time\n",
+			      spans, number(l, "spans_late"));
+	print_refused(l, "labels_refused",
+		      "samples lack labels: their keys are reserved or repeated, or too many", out);
+	print_refused(l, "attributes_refused",
+		      "attributes of processes are left out: they are too long or too many", out);
 	print_refused(l, "interpreters_not_allowed",
-		      "interpreters may not be read: that needs root, or CAP_SYS_PTRACE", out);
+		      "processes may not be read: that needs root, or CAP_SYS_PTRACE", out);
 	print_refused(l, "interpreters_kept_waiting",
 		      "processes are not read any more: their memory kept a reader waiting", out);
 	print_refused(l, "interpreters_too_many",
-		      "interpreters are not read: there is no room for them, see the log", out);
+		      "processes are not read: there is no room for them, see the log", out);
 }
 
 static void print_store(const struct lines *l, FILE *out)
@@ -299,7 +307,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 		    ends_with(l->items[i].name, ".state"))
 			print_destination(l, &l->items[i], out);
 	}
-	print_interpreters(l, out);
+	print_readers(l, out);
 	print_store(l, out);
 	print_sandbox(l, out);
 	print_cost(l, out);

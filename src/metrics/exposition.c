@@ -172,9 +172,11 @@ static void print_interpreters(const struct statistics *s, FILE *out)
 {
 	const struct status_reader *r = &s->counts.reader;
 
-	put_gauge(out, "interpreters", "Processes whose interpreter is read.", s->n_interpreters);
+	put_gauge(out, "interpreters",
+		  "Processes that are read at their samples: with an interpreter, or with spans.",
+		  s->n_interpreters);
 	begin(out, "interpreters_refused_total", "counter",
-	      "Processes whose interpreter is not read, by cause.");
+	      "Such processes that are not read, by cause.");
 	put_label(out, "interpreters_refused_total", "cause", "not_allowed", s->n_not_allowed);
 	put_label(out, "interpreters_refused_total", "cause", "kept_waiting", s->n_kept_waiting);
 	put_label(out, "interpreters_refused_total", "cause", "too_many", s->n_too_many);
@@ -185,6 +187,20 @@ static void print_interpreters(const struct statistics *s, FILE *out)
 	put_counter(out, "interpreter_stacks_unproven_total",
 		    "Of these, samples in which the interpreter's frames formed no chain.",
 		    r->unproven);
+	put_counter(out, "spans_total",
+		    "Samples of programs whose threads or goroutines tell their spans.", r->spans);
+	put_counter(out, "spans_late_total",
+		    "Of these, samples whose span was not read in time, or not at all.",
+		    r->spans_late);
+	put_counter(out, "reads_passed_over_total",
+		    "Samples that came while a reader read another one.", r->passed_over);
+	put_counter(out, "labels_refused_total",
+		    "Samples without some labels of their program, whose keys were reserved or "
+		    "repeated, or which were too many.",
+		    s->counts.said.labels_refused);
+	put_counter(out, "attributes_refused_total",
+		    "Attributes that programs published and that were too long or too many.",
+		    s->counts.said.texts_refused);
 }
 
 static void print_windows(const struct statistics *s, FILE *out)

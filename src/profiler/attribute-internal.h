@@ -69,6 +69,7 @@ struct process_state {
 	uint32_t n_library_mappings;	 /* of the allocation library */
 	uint64_t library_window;	 /* the window of that look */
 	struct interpreter *interpreter; /* which the readers read; NULL: none */
+	bool not_read;			 /* they have no room for it, which is counted */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
@@ -86,6 +87,9 @@ struct attribution {
 	struct sayings sayings;
 	strid labels;		   /* the span of the sample at hand */
 	uint64_t n_labels_refused; /* samples that lack some of their labels */
+	uint64_t labels_told;	   /* how many of them the log has */
+	uint64_t n_not_read;	   /* processes, because the readers have no room */
+	struct log_ratelimit not_read, refused_labels;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;
@@ -177,6 +181,13 @@ void attribution_put_types(struct attribution *a);
 /* The value that a sample adds to its type. A sample of an event of bytes stands for a number of
  * pages of its page's size. */
 int64_t attribution_sample_value(const struct attribution *a, const struct record *r);
+
+/* ---- process-runtimes.c ---- */
+
+/* Lets the readers read a process, whose program's file is on that device; image: see readers.h.
+ * s->interpreter NULL: there are too many, which is counted. */
+void attribution_let_read(struct attribution *a, struct process_state *s, uint32_t pid,
+			  uint64_t image, const struct host_file_key *key);
 
 /* ---- attribute-who.c ---- */
 

@@ -328,6 +328,13 @@ static void log_window(const struct attribution *a)
 		(unsigned long long)a->outside.ask->n_timeouts);
 }
 
+void attribution_count_said(const struct attribution *a, struct status_said *ret)
+{
+	*ret = (struct status_said){.labels_refused = a->n_labels_refused,
+				    .texts_refused = a->sayings.n_refused,
+				    .programs_refused = a->n_not_read};
+}
+
 /* What does not fit is missing from the windows, or nameless in them. */
 static void report_refused(struct attribution *a)
 {
@@ -346,11 +353,24 @@ static void report_refused(struct attribution *a)
 		    (unsigned long long)h->refused_files, (unsigned long long)h->refused_cgroups);
 }
 
+static void report_labels(struct attribution *a)
+{
+	if (a->n_labels_refused != a->labels_told &&
+	    log_ratelimit(&a->refused_labels, REFUSED_SECONDS)) {
+		a->labels_told = a->n_labels_refused;
+		log_warning("%llu samples lack some labels of their programs: their keys are "
+			    "reserved (thread.id, comm, container ...) or repeated, or they are "
+			    "too many",
+			    (unsigned long long)a->labels_told);
+	}
+}
+
 void attribution_next_window(struct attribution *a)
 {
 	if (a->window > 0) {
 		log_window(a);
 		report_refused(a);
+		report_labels(a);
 	}
 	profile_clear(&a->profile);
 	attribution_put_types(a);

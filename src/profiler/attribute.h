@@ -9,6 +9,7 @@
 
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "src/profiler/handover.h"
 #include "src/profiler/setup.h"
@@ -70,6 +71,9 @@ int attribution_set_source(struct attribution *a, const struct frame_source *sou
 /* Sets the readers of interpreters, as a second source, and reports processes with an interpreter
  * to them; borrowed. 0 or -ENOMEM. */
 int attribution_set_readers(struct attribution *a, struct readers *readers);
+
+/* What programs said of themselves and was left out, since the start. */
+void attribution_count_said(const struct attribution *a, struct status_said *ret);
 
 /* The counters of an event's records, by profile_counter; borrowed. Switches, the last event, have
  * counters but no type in the profile. */

@@ -5,6 +5,8 @@
 #include "src/profiler/process-memory.h"
 #include "src/profiler/process-runtimes.h"
 
+#define SECONDS 600
+
 /* The mapped file that is the most telling one; NULL: none is mapped. */
 static struct host_mapping *find_file(const struct host_process *p, int (*rank_of)(const char *))
 {
@@ -73,14 +75,27 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	return s->runtime;
 }
 
+void attribution_let_read(struct attribution *a, struct process_state *s, uint32_t pid,
+			  uint64_t image, const struct host_file_key *key)
+{
+	s->interpreter = readers_add_interpreter(a->readers, pid, image, key->major, key->minor);
+	if (s->interpreter || s->not_read)
+		return;
+	s->not_read = true;
+	a->n_not_read++;
+	if (log_ratelimit(&a->not_read, SECONDS))
+		log_warning("process %u lacks spans, and functions of an interpreter: perfwalk "
+			    "reads at most %d such programs at a time",
+			    pid, READERS_MAX_INTERPRETERS);
+}
+
 static void add_interpreter(struct attribution *a, struct process_state *s,
 			    const struct host_mapping *m, uint64_t image)
 {
 	const struct host_file_key *key = &m->file->key;
 
 	attribution_free_interpreter(a, s);
-	s->interpreter =
-		readers_add_interpreter(a->readers, a->process->pid, image, key->major, key->minor);
+	attribution_let_read(a, s, a->process->pid, image, key);
 	if (a->blocked)
 		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,
 					       key->minor);

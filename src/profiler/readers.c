@@ -17,7 +17,6 @@
 
 enum {
 	MAX_CPUS = 256,
-	MAX_INTERPRETERS = 256,
 	MAX_MESSAGES = 16, /* of a reader at a time */
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
@@ -46,7 +45,7 @@ struct readers {
 	struct loop *loop;
 	struct readers_callbacks callbacks;
 	struct reader_of_cpu *cpus[MAX_CPUS]; /* NULL: there is none */
-	struct interpreter *interpreters[MAX_INTERPRETERS];
+	struct interpreter *interpreters[READERS_MAX_INTERPRETERS];
 	struct chain_places chain;
 	struct log_ratelimit broken;
 };
@@ -81,8 +80,8 @@ static void take_ring(struct reader_of_cpu *c, int fd)
 	if (!c->buf)
 		c->buf = malloc(FRAME_RING_MAX_RECORD);
 	if (!c->buf || frame_ring_map(&c->ring, fd) < 0)
-		log_warning("the ring of a reader cannot be mapped: functions of Python, PHP and "
-			    "Ruby lack names on its CPU");
+		log_warning("the ring of a reader cannot be mapped: on its CPU samples lack "
+			    "spans, and functions of Python, PHP and Ruby");
 }
 
 static struct reader_of_cpu *find_sock(struct readers *r, int sock)
@@ -175,7 +174,7 @@ static void tell(const struct interpreter *i, enum message_type type)
 
 static struct interpreter **find_place(struct readers *r, uint32_t pid)
 {
-	for (int k = 0; k < MAX_INTERPRETERS; k++) {
+	for (int k = 0; k < READERS_MAX_INTERPRETERS; k++) {
 		const struct interpreter *i = r->interpreters[k];
 
 		if (pid ? i && i->pid == pid && !i->former : !i)
@@ -203,7 +202,7 @@ struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uin
 
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i)
 {
-	for (int k = 0; i && k < MAX_INTERPRETERS; k++) {
+	for (int k = 0; i && k < READERS_MAX_INTERPRETERS; k++) {
 		if (r->interpreters[k] == i)
 			r->interpreters[k] = NULL;
 	}

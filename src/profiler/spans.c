@@ -195,6 +195,21 @@ static bool find_variable(struct attribution *a, struct host_process *p, bool no
 	return found;
 }
 
+/* Is it time to look again? */
+static bool is_due(const struct attribution *a, const struct sample_span *span)
+{
+	return a->time_ns >= span->next_ns;
+}
+
+/* Each look that finds nothing doubles the time until the next one. */
+static void put_off(const struct attribution *a, struct sample_span *span)
+{
+	span->delay_ns = span->delay_ns ? 2 * span->delay_ns : FIRST_DELAY_NS;
+	if (span->delay_ns > LONGEST_DELAY_NS)
+		span->delay_ns = LONGEST_DELAY_NS;
+	span->next_ns = a->time_ns + span->delay_ns;
+}
+
 static void look_for_variable(struct attribution *a, struct host_process *p,
 			      struct process_state *s)
 {
@@ -203,12 +218,9 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	struct host_file_key key;
 	bool found;
 
-	if (a->time_ns < span->next_ns || !attribution_begin_look(a))
+	if (!attribution_begin_look(a))
 		return;
-	span->delay_ns = span->delay_ns ? 2 * span->delay_ns : FIRST_DELAY_NS;
-	if (span->delay_ns > LONGEST_DELAY_NS)
-		span->delay_ns = LONGEST_DELAY_NS;
-	span->next_ns = a->time_ns + span->delay_ns;
+	put_off(a, span);
 	found = find_variable(a, p, s->said.node, &variable, &key);
 	attribution_end_look(a);
 	if (!found)
@@ -216,8 +228,7 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	variable.node = s->said.node;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
-		s->interpreter =
-			readers_add_interpreter(a->readers, p->pid, 0, key.major, key.minor);
+		attribution_let_read(a, s, p->pid, 0, &key);
 	if (!s->interpreter)
 		return;
 	interpreter_set_context(s->interpreter, &variable);
@@ -337,10 +348,14 @@ static struct sample_span *span_of(struct attribution *a, struct host_process *p
 	s->span->goroutines = goroutines;
 	if (s->span->found && s->interpreter)
 		return s->span;
-	if (goroutines)
+	if (!is_due(a, s->span))
+		return NULL;
+	if (goroutines) {
 		s->span->found = attribution_read_goroutines(a, p, s);
-	else
+		put_off(a, s->span);
+	} else {
 		look_for_variable(a, p, s);
+	}
 	return NULL;
 }
 

@@ -238,6 +238,7 @@ void profiler_close_window(struct profiler *p)
 	count_pause(p);
 	hand_over(p, prof);
 	p->role.status->counts.windows++;
+	attribution_count_said(p->attribution, &p->role.status->counts.said);
 	attribution_next_window(p->attribution);
 	p->window_start_unix_ns = now;
 	if (p->setup.events[0].features.clockid)

@@ -337,7 +337,17 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		fill(client, t, n, ret);
 }
 
+bool client_has_interpreter(const struct reader_client *client)
+{
+	return !client->hopeless;
+}
+
 /* ---- Thread contexts, and labels of goroutines ---- */
+
+bool client_tells_spans(const struct reader_client *client)
+{
+	return client->contexts || client->goroutines;
+}
 
 _Static_assert((int)FRAME_RECORD_MAX_CONTEXT == (int)THREAD_CONTEXT_MAX_BYTES &&
 		       (int)FRAME_RECORD_MAX_CONTEXT == (int)GO_LABELS_MAX_BYTES,

@@ -47,6 +47,9 @@ struct client_sample {
 	uint64_t goroutine; /* the value of Go's register for it, in any program */
 };
 
+/* What there is to read of each of its samples: frames, and the span of the thread. */
+bool client_has_interpreter(const struct reader_client *client);
+bool client_tells_spans(const struct reader_client *client);
 /* Reads the context of the thread, or the labels of its goroutine, now; fills ret except its time,
  * pid and tid. n 0: there is none. */
 void client_read_context(struct reader_client *client, const struct client_sample *sample,

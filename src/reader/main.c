@@ -109,6 +109,23 @@ static bool read_client(struct reader_role *r, struct reader_client *client,
 	return peek_is_there(w->peek);
 }
 
+/* A sample of both kinds counts as both. */
+static void count(const struct reader_role *r, const struct reader_client *client)
+{
+	struct status_reader *counts = &r->role.status->counts.reader;
+	bool late = r->stack.result == FRAME_RECORD_LATE;
+
+	if (client_has_interpreter(client)) {
+		counts->reads++;
+		counts->late += late;
+		counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
+	}
+	if (client_tells_spans(client)) {
+		counts->spans++;
+		counts->spans_late += late && !r->context.n;
+	}
+}
+
 static void read_stack(struct reader_role *r, struct reader_client *client, const struct watched *w)
 {
 	const struct peek_sample *s = &w->sample;
@@ -130,9 +147,7 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	r->stack.read_ns = clock_monotonic_ns();
 	if (r->context.n)
 		(void)teller_context(r->teller, &r->context);
-	counts->reads++;
-	counts->late += r->stack.result == FRAME_RECORD_LATE;
-	counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
+	count(r, client);
 	counts->refused += !teller_stack(r->teller, &r->stack);
 }
 

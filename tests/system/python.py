@@ -125,7 +125,7 @@ def reload(d):
 
 def check_status(d):
     status = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], capture_output=True, text=True, check=True).stdout
-    row = re.search(r"^Readers   (\d+) interpreters known, (\d+) stacks read, (\d+) not in time", status, re.M)
+    row = re.search(r"^Readers   (\d+) processes known, (\d+) stacks read, (\d+) not in time", status, re.M)
     rig.check(row and int(row[1]) >= 1 and int(row[2]) > 10, row[0] if row else f"no row of the readers:\n{status}")
 
 
