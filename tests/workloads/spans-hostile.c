@@ -28,7 +28,7 @@ enum { PAGE = 4096 };
 
 void **span_slot(void);
 
-static struct span torn, empty;
+static struct span torn, empty, names;
 static uint8_t *last; /* the end of the page that nothing follows */
 
 #define WORK(name)                                                                                 \
@@ -42,6 +42,7 @@ WORK(wide)
 WORK(loop)
 WORK(nowhere)
 WORK(empty)
+WORK(names)
 WORK(torn)
 WORK(context)
 
@@ -93,6 +94,8 @@ static void *work(void *arg)
 		in_nowhere();
 		set(&empty);
 		in_empty();
+		set(&names);
+		in_names();
 		set(&torn);
 		in_torn();
 		set(NULL);
@@ -101,10 +104,73 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Attributes 2 of a ProcessContext: the schema. */
-static const char payload[] = "\x12\x2e"
-			      "\x0a\x1athreadlocal.schema_version"
-			      "\x12\x10\x0a\x0etlsdesc_v1_dev";
+/* The names of all attributes of threads: those by which outputs say whose a sample is, one that is
+ * repeated, and long ones. */
+static const char *const own_names[] = {
+	"thread.id",	  "thread.name",  "cpu.logical_number", "comm",	 "container",
+	"container_name", "service.name", "trace_id",		"route", "route"};
+enum { N_NAMES = 256, N_OWN = sizeof(own_names) / sizeof(own_names[0]), LONG_NAME = 127 };
+
+static uint8_t payload[65536];
+static uint32_t n_payload;
+
+static void put(uint8_t *to, uint32_t *n, uint8_t tag, const void *bytes, uint32_t n_bytes)
+{
+	to[(*n)++] = tag;
+	if (n_bytes >= 0x4000)
+		to[(*n)++] = (uint8_t)(n_bytes | 0x80);
+	if (n_bytes >= 0x80)
+		to[(*n)++] = (uint8_t)((n_bytes >= 0x4000 ? n_bytes >> 7 : n_bytes) | 0x80);
+	to[(*n)++] = (uint8_t)(n_bytes >= 0x4000 ? n_bytes >> 14
+			       : n_bytes >= 0x80 ? n_bytes >> 7
+						 : n_bytes);
+	memcpy(to + *n, bytes, n_bytes);
+	*n += n_bytes;
+}
+
+/* An attribute of the ProcessContext's field 2, with an AnyValue of that field. */
+static void put_attribute(const char *key, uint8_t tag, const void *bytes, uint32_t n)
+{
+	static uint8_t value[50000], pair[60000];
+	uint32_t n_value = 0, n_pair = 0;
+
+	put(value, &n_value, tag, bytes, n);
+	put(pair, &n_pair, 0x0a, key, (uint32_t)strlen(key));
+	put(pair, &n_pair, 0x12, value, n_value);
+	put(payload, &n_payload, 0x12, pair, n_pair);
+}
+
+static void make_payload(void)
+{
+	static uint8_t list[45000];
+	uint32_t n = 0;
+
+	put_attribute("threadlocal.schema_version", 0x0a, "tlsdesc_v1_dev", 14);
+	for (uint32_t i = 0; i < N_NAMES; i++) {
+		char name[LONG_NAME + 1];
+		uint8_t text[2 * LONG_NAME];
+		uint32_t n_text = 0;
+
+		(void)snprintf(name, sizeof(name), "%0*u", LONG_NAME, i);
+		put(text, &n_text, 0x0a, i < N_OWN ? own_names[i] : name,
+		    (uint32_t)strlen(i < N_OWN ? own_names[i] : name));
+		put(list, &n, 0x0a, text, n_text);
+	}
+	put_attribute("threadlocal.attribute_key_map", 0x2a, list, n);
+}
+
+/* A sound record of a span, whose attributes use all of these names as far as they fit. */
+static void make_names(void)
+{
+	memset(names.trace, 0xc3, sizeof(names.trace));
+	memset(names.id, 0xc3, sizeof(names.id));
+	names.valid = 1;
+	for (uint32_t i = 0; names.n + 3U <= sizeof(names.bytes); i++) {
+		names.bytes[names.n++] = (uint8_t)i;
+		names.bytes[names.n++] = 1;
+		names.bytes[names.n++] = '7';
+	}
+}
 
 static void *write_contexts(void *arg)
 {
@@ -134,6 +200,8 @@ int main(int argc, char **argv)
 	last = pages + PAGE;
 	empty.valid = 1;
 	empty.n = sizeof(empty.bytes); /* 300 attributes without a text */
+	for (uint32_t i = 0; i < sizeof(empty.bytes) / 2; i++)
+		empty.bytes[2 * i] = (uint8_t)i;
 	if (argc > 1 && strcmp(argv[1], "process") == 0) {
 		(void)pthread_create(&thread, NULL, write_contexts, h);
 		for (;;) {
@@ -141,7 +209,9 @@ int main(int argc, char **argv)
 			rest(20);
 		}
 	}
-	published_set(h, payload, sizeof(payload) - 1, 1);
+	make_payload();
+	make_names();
+	published_set(h, payload, n_payload, 1);
 	(void)pthread_create(&thread, NULL, write_torn, NULL);
 	(void)work(NULL);
 	return 0;
