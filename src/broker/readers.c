@@ -88,11 +88,11 @@ static void refuse_client(struct broker *b, uint32_t pid, int error)
 	b->readers.n_not_allowed += error == -EACCES || error == -EPERM;
 	b->readers.n_too_many += error == -ENOSPC || error == -EMFILE;
 	if ((error == -EACCES || error == -EPERM) && log_ratelimit(&b->readers.refused, SECONDS))
-		log_warning("the memory of process %u may not be read, so its own functions "
-			    "have no names: that needs root, or CAP_SYS_PTRACE",
+		log_warning("the memory of process %u may not be read, so its samples lack spans, "
+			    "and functions of an interpreter: that needs root, or CAP_SYS_PTRACE",
 			    pid);
 	else
-		log_debug("process %u: its interpreter is not read: %s", pid, strerror(-error));
+		log_debug("process %u: its memory is not read: %s", pid, strerror(-error));
 }
 
 /* 0: it is gone. */
@@ -164,8 +164,8 @@ static bool is_room(struct broker *b)
 	if (next >= 0 && l.rlim_cur >= (uint64_t)next + n + SPARE_DESCRIPTORS)
 		return true;
 	if (log_ratelimit(&b->readers.no_room, SECONDS))
-		log_warning("functions of Python, PHP and Ruby have no names: their readers need "
-			    "%llu descriptors, "
+		log_warning("samples lack spans, and functions of Python, PHP and Ruby: the "
+			    "readers need %llu descriptors, "
 			    "and the limit is %llu (ulimit -n, LimitNOFILE=)",
 			    (unsigned long long)n, (unsigned long long)l.rlim_cur);
 	return false;
