@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "proto/process-context.h"
 #include "proto/wire-read.h"
@@ -100,6 +101,34 @@ int process_context_read(const uint8_t *bytes, size_t n,
 	if (r < 0 || !cursor_ok(&c))
 		return r < 0 ? r : -EBADMSG;
 	return read_attributes(bytes, n, 2, 0, fn, ctx);
+}
+
+static bool is_text(const uint8_t *bytes, size_t n, const char *text)
+{
+	return n == strlen(text) && memcmp(bytes, text, n) == 0;
+}
+
+enum process_context_schema process_context_schema_of(const struct process_context_attribute *a)
+{
+	static const struct {
+		const char *name;
+		enum process_context_schema schema;
+	} known[] = {
+		{"tlsdesc_v1_dev", PROCESS_CONTEXT_THREADS},
+		{"tls_v1", PROCESS_CONTEXT_THREADS},
+		{"tlsdesc_v1", PROCESS_CONTEXT_THREADS},
+		{"nodejs_v1_dev", PROCESS_CONTEXT_NODE},
+		{"nodejs_v1", PROCESS_CONTEXT_NODE},
+	};
+
+	if (a->is_resource || a->kind != PROCESS_CONTEXT_TEXT ||
+	    !is_text(a->key, a->n_key, "threadlocal.schema_version"))
+		return PROCESS_CONTEXT_NO_SCHEMA;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (is_text(a->bytes, a->n, known[i].name))
+			return known[i].schema;
+	}
+	return PROCESS_CONTEXT_UNKNOWN_SCHEMA;
 }
 
 int process_context_each_text(const uint8_t *bytes, size_t n,

@@ -31,6 +31,15 @@ struct process_context_attribute {
 int process_context_read(const uint8_t *bytes, size_t n,
 			 int (*fn)(void *ctx, const struct process_context_attribute *a),
 			 void *ctx);
+/* How threads tell their spans: the attribute "threadlocal.schema_version". */
+enum process_context_schema {
+	PROCESS_CONTEXT_NO_SCHEMA,	/* it is another attribute */
+	PROCESS_CONTEXT_UNKNOWN_SCHEMA, /* in a form that nothing here reads */
+	PROCESS_CONTEXT_THREADS,	/* in a variable of each thread (OTEP 4947) */
+	PROCESS_CONTEXT_NODE,		/* as Node.js does */
+};
+enum process_context_schema
+process_context_schema_of(const struct process_context_attribute *attribute);
 /*
  * Calls fn for each item of a list, with text NULL for one that is not a text. Returns as above.
  */

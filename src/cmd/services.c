@@ -14,6 +14,7 @@
 #include "util/text.h"
 
 enum { MAX_SAYING = 16384 };
+#define UNKNOWN "unknown:"
 
 struct saying {
 	const struct running *process;
@@ -76,14 +77,19 @@ static bool is(const uint8_t *key, size_t n, const char *wanted)
 
 static int take_attribute(void *ctx, const struct process_context_attribute *a)
 {
+	enum process_context_schema schema = process_context_schema_of(a);
 	struct serving *s = ctx;
+	size_t n;
 
 	if (a->kind != PROCESS_CONTEXT_TEXT)
 		return 0;
 	if (a->is_resource && is(a->key, a->n_key, "service.name"))
 		take_service(s, (const char *)a->bytes, a->n);
-	if (!a->is_resource && is(a->key, a->n_key, "threadlocal.schema_version"))
-		(void)text_clean(s->spans, sizeof(s->spans), (const char *)a->bytes, a->n);
+	if (schema == PROCESS_CONTEXT_NO_SCHEMA)
+		return 0;
+	n = schema == PROCESS_CONTEXT_UNKNOWN_SCHEMA ? sizeof(UNKNOWN) - 1 : 0;
+	memcpy(s->spans, UNKNOWN, n);
+	(void)text_clean(s->spans + n, sizeof(s->spans) - n, (const char *)a->bytes, a->n);
 	return 0;
 }
 

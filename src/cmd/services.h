@@ -9,7 +9,9 @@
 struct serving {
 	uint32_t pid;
 	char comm[32], service[128];
-	char spans[32]; /* the form of its threads' contexts; "": they publish none */
+	/* The form of its threads' contexts, after "unknown:" if nothing here reads it; "": they
+	 * publish none. */
+	char spans[48];
 };
 
 struct serving_list {

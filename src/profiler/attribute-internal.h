@@ -89,7 +89,7 @@ struct attribution {
 	uint64_t n_labels_refused; /* samples that lack some of their labels */
 	uint64_t labels_told;	   /* how many of them the log has */
 	uint64_t n_not_read;	   /* processes, because the readers have no room */
-	struct log_ratelimit not_read, refused_labels;
+	struct log_ratelimit not_read, refused_labels, go_versions;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;

@@ -15,34 +15,34 @@
 #include "symbolize/elf-image.h"
 #include "symbolize/go-table.h"
 #include "util/go-module.h"
+#include "util/text.h"
 
 enum { MAX_CODE = 128, MAX_LOADS = 8 };
 enum { MAX_TABLE = 64 << 20, MAX_INFO = 1 << 20, INFO_HEAD = 32, INFO_FLAGS = 15, INLINE = 2 };
 
-static uint32_t read_version(const uint8_t *info, size_t n)
+/* The version's text; false: there is none. */
+static bool read_version(const uint8_t *info, size_t n, char *ret, size_t size)
 {
 	static const char magic[] = "\xff Go buildinf:";
-	char text[32];
 
 	if (n <= INFO_HEAD || memcmp(info, magic, sizeof(magic) - 1) != 0 ||
 	    !(info[INFO_FLAGS] & INLINE) || info[INFO_HEAD] >= n - INFO_HEAD)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%.*s", (int)info[INFO_HEAD],
-		       (const char *)info + INFO_HEAD + 1);
-	return go_version_of(text);
+		return false;
+	(void)text_clean(ret, size, (const char *)info + INFO_HEAD + 1, info[INFO_HEAD]);
+	return true;
 }
 
-static uint32_t version_of(const struct elf_image *im)
+static bool version_of(const struct elf_image *im, char *ret, size_t size)
 {
 	const struct elf_section *s = elf_image_find(im, GO_MODULE_MARK);
 	struct elf_bytes b = {0};
-	uint32_t version;
+	bool found;
 
 	if (!s || elf_image_bytes(im, s, MAX_INFO, &b) < 0)
-		return 0;
-	version = read_version(b.data, b.n);
+		return false;
+	found = read_version(b.data, b.n, ret, size);
 	elf_bytes_release(&b);
-	return version;
+	return found;
 }
 
 /* The names are in one table, among those of files or of relocated data. */
@@ -118,14 +118,17 @@ struct go_program go_program_find(int fd)
 {
 	struct elf_image im = ELF_IMAGE_INIT;
 	struct go_program found = {0};
+	char version[sizeof(found.unknown)];
 
 	if (elf_image_open_fd(&im, fd) < 0)
 		return found;
-	found.version = version_of(&im);
-	if (found.version && !sets_labels(&im))
-		found.version = 0;
-	if (found.version)
-		found.cycle = find_cycle(&im);
+	if (version_of(&im, version, sizeof(version)) && sets_labels(&im)) {
+		found.version = go_version_of(version);
+		if (found.version)
+			found.cycle = find_cycle(&im);
+		else
+			(void)snprintf(found.unknown, sizeof(found.unknown), "%s", version);
+	}
 	elf_image_close(&im);
 	return found;
 }

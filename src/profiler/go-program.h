@@ -9,6 +9,7 @@ struct go_program {
 	/* The address, as linked, of the counter of the garbage collector's cycles (4 bytes); 0:
 	 * not known. */
 	uint64_t cycle;
+	char unknown[32]; /* a version that sets labels and whose layout is not known; "" */
 };
 
 /* fd stays the caller's. */

@@ -15,6 +15,7 @@
 #include "util/text.h"
 
 #define GOROUTINE "goroutine.id"
+#define SECONDS	  600
 
 /* ---- Programs ---- */
 
@@ -57,6 +58,10 @@ static const struct file_state *look_at_file(struct attribution *a, struct host_
 	file->go = go_program_find(fd);
 	unwinder_tell_reading(a->unwinder, file, false);
 	attribution_end_look(a);
+	if (*file->go.unknown && log_ratelimit(&a->go_versions, SECONDS))
+		log_warning("process %u: its samples have no spans and labels of goroutines: this "
+			    "perfwalk does not know \"%s\"",
+			    p->pid, file->go.unknown);
 	return file;
 }
 

@@ -31,6 +31,7 @@
 #define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
 #define MAX_PAID_SAMPLES     16384 /* that pay for later looks */
 #define MAX_SIZES	     256   /* a descriptor each */
+#define SCHEMA_SECONDS	     600
 
 /* The attributes of a process while they are collected. */
 struct collection {
@@ -44,6 +45,7 @@ struct collection {
 	bool in_pod, threads, node;
 	char **thread_keys; /* MAX_THREAD_KEYS of them */
 	uint32_t n_thread_keys;
+	char unknown_schema[32]; /* "": there is none */
 };
 
 /* ---- One attribute ---- */
@@ -134,20 +136,16 @@ static bool is_text(const uint8_t *bytes, size_t n, const char *text)
 /* Attributes only for readers of contexts (OTEP 4947). */
 static void take_reference(struct collection *c, const struct process_context_attribute *a)
 {
-	static const char *const schemas[] = {"tlsdesc_v1_dev", "tls_v1", "tlsdesc_v1"};
-	static const char *const node_schemas[] = {"nodejs_v1_dev", "nodejs_v1"};
+	enum process_context_schema schema = process_context_schema_of(a);
 
 	if (is_text(a->key, a->n_key, "threadlocal.attribute_key_map") &&
 	    a->kind == PROCESS_CONTEXT_LIST && !c->thread_keys)
 		(void)process_context_each_text(a->bytes, a->n, take_thread_key, c);
-	if (!is_text(a->key, a->n_key, "threadlocal.schema_version") ||
-	    a->kind != PROCESS_CONTEXT_TEXT)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(schemas); i++)
-		c->threads |= is_text(a->bytes, a->n, schemas[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(node_schemas); i++)
-		c->node |= is_text(a->bytes, a->n, node_schemas[i]);
-	c->threads |= c->node;
+	c->node |= schema == PROCESS_CONTEXT_NODE;
+	c->threads |= c->node || schema == PROCESS_CONTEXT_THREADS;
+	if (schema == PROCESS_CONTEXT_UNKNOWN_SCHEMA)
+		(void)text_clean(c->unknown_schema, sizeof(c->unknown_schema),
+				 (const char *)a->bytes, a->n);
 }
 
 static int take_attribute(void *ctx, const struct process_context_attribute *a)
@@ -329,6 +327,15 @@ static bool take_all(struct process_said *s, struct collection *c, int fd)
 	return true;
 }
 
+/* Programs of a newer form than this version. */
+static void warn_of_schema(struct sayings *of, const struct collection *c, uint32_t pid)
+{
+	if (*c->unknown_schema && !c->threads && log_ratelimit(&of->schemas, SCHEMA_SECONDS))
+		log_warning("process %u: its samples have no spans: it tells them as \"%s\", a "
+			    "form that this perfwalk does not know",
+			    pid, c->unknown_schema);
+}
+
 /* All that it says. false: not now. */
 static bool ask_for_all(struct process_said *s, struct sayings *of, const struct host_process *p,
 			bool in_pod)
@@ -340,10 +347,11 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 		return false;
 	c->of = of;
 	c->in_pod = in_pod;
-	if (fd >= 0)
-		return take_all(s, c, fd);
+	if (fd >= 0 && !take_all(s, c, fd))
+		return false;
 	if (fd == -ENOENT)
 		take_nothing(s, c);
+	warn_of_schema(of, c, p->pid);
 	return true;
 }
 

@@ -17,6 +17,7 @@
 
 #include "src/host/host.h"
 #include "src/profiler/process-size.h"
+#include "util/log.h"
 
 struct outside;
 
@@ -29,6 +30,7 @@ struct sayings {
 	uint64_t n_refused;	  /* attributes that did not fit */
 	uint64_t n_samples;	  /* credit of samples for looks; bounded */
 	uint32_t n_sizes;	  /* of processes whose sizes are known; bounded */
+	struct log_ratelimit schemas;
 };
 
 /* Of one process; {0} at first. */

@@ -132,6 +132,18 @@ def check_list():
         rig.end(p.process)
 
 
+def check_unknown():
+    """A form of spans that only a newer perfwalk reads is said to be unknown."""
+    name = f"newer-{os.getpid()}"
+    newer = Publisher(f"service.name={name}", "threadlocal.schema_version=tls_v9")
+    text = subprocess.run([rig.perfwalk(), "list", "services"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines()}
+    rig.check(rows.get(name, [""])[0] == "unknown:tls_v9", f"list services says that its form is unknown: {rows.get(name)}")
+    r = rig.record_cpu(0.3, [newer.pid], "-F", "199", "-p", newer.pid, "-o", rig.path("newer.folded"))
+    rig.check(f"process {newer.pid}" in r.err and '"tls_v9"' in r.err, f"a capture says why it has no spans: {r.err}")
+    rig.end(newer.process)
+
+
 def check_rules(told):
     collector = otelcol.start({"rules": ("http", "")})
     d = rig.Daemon(config(collector.ports["rules"],
@@ -167,6 +179,7 @@ def main():
     WORKLOADS = rig.build_workloads("published")
     told, by_environment = check_collector()
     check_list()
+    check_unknown()
     check_chosen(told, by_environment)
     check_rules(told)
     check_cloud(told.pid)

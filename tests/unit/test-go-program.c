@@ -10,6 +10,7 @@
 #include "src/profiler/go-program.h"
 #include "tests/unit/go-builds.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 
 /* Prints that word and how many cycles there were: it is not position independent. */
 static const char source[] =
@@ -62,6 +63,28 @@ static void test_go(void)
 	check_program("stripped");
 }
 
+/* A version that is newer than this program sets labels, but nobody knows where they are. */
+static void test_unknown_version(void)
+{
+	static const char *const versions[] = {"go1.99", "devel "};
+	struct go_program known;
+
+	if (!build_go(source, "true", ""))
+		return;
+	known = find("full");
+	CHECK_STR(known.unknown, "");
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct go_program found;
+
+		CHECK_INT(run("LC_ALL=C sed 's/go1\\.%u/%s/g' full > newer", known.version,
+			      versions[i]),
+			  ==, 0);
+		found = find("newer");
+		CHECK_INT(found.version, ==, 0);
+		CHECK_INT(strncmp(found.unknown, versions[i], 6), ==, 0);
+	}
+}
+
 static void test_others(void)
 {
 	CHECK_INT(find("/proc/self/exe").version, ==, 0);
@@ -73,6 +96,7 @@ int main(void)
 {
 	test_make_directory(dir);
 	RUN(test_go);
+	RUN(test_unknown_version);
 	RUN(test_others);
 	return 0;
 }

@@ -67,6 +67,38 @@ static void test_attributes(void)
 	CHECK_STR(s.text, "R service.name=ab\nR n=-5\nR b=1b\nX k=p;-;q;\n");
 }
 
+static void test_schemas(void)
+{
+	static const struct {
+		const char *text;
+		enum process_context_schema schema;
+	} cases[] = {
+		{"tls_v1", PROCESS_CONTEXT_THREADS},
+		{"tlsdesc_v1", PROCESS_CONTEXT_THREADS},
+		{"tlsdesc_v1_dev", PROCESS_CONTEXT_THREADS},
+		{"nodejs_v1", PROCESS_CONTEXT_NODE},
+		{"nodejs_v1_dev", PROCESS_CONTEXT_NODE},
+		{"tls_v", PROCESS_CONTEXT_UNKNOWN_SCHEMA},
+		{"tls_v10", PROCESS_CONTEXT_UNKNOWN_SCHEMA},
+		{"", PROCESS_CONTEXT_UNKNOWN_SCHEMA},
+	};
+	static const char key[] = "threadlocal.schema_version";
+	struct process_context_attribute a = {.key = (const uint8_t *)key,
+					      .n_key = sizeof(key) - 1,
+					      .kind = PROCESS_CONTEXT_TEXT};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		a.bytes = (const uint8_t *)cases[i].text;
+		a.n = strlen(cases[i].text);
+		CHECK_INT(process_context_schema_of(&a), ==, cases[i].schema);
+	}
+	a.is_resource = 1;
+	CHECK_INT(process_context_schema_of(&a), ==, PROCESS_CONTEXT_NO_SCHEMA);
+	a.is_resource = 0;
+	a.n_key--;
+	CHECK_INT(process_context_schema_of(&a), ==, PROCESS_CONTEXT_NO_SCHEMA);
+}
+
 static void test_every_cut(void)
 {
 	static const char payload[] = RESOURCE EXTRA;
@@ -96,6 +128,7 @@ static void test_the_end_is_the_callers(void)
 int main(void)
 {
 	RUN(test_attributes);
+	RUN(test_schemas);
 	RUN(test_every_cut);
 	RUN(test_the_end_is_the_callers);
 	return 0;

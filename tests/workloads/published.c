@@ -8,6 +8,7 @@
  * each time. With nothing before -- it publishes nothing until then.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,13 @@ static uint8_t *put_bytes(uint8_t *to, unsigned int field, const void *bytes, si
 	return to + n;
 }
 
-/* A KeyValue with a text, as an attribute of a Resource. */
+/* Attributes for readers of the context, not of the resource. */
+static bool is_for_readers(const char *pair)
+{
+	return strncmp(pair, "threadlocal.", 12) == 0;
+}
+
+/* A KeyValue with a text, as an attribute of a Resource or of the context. */
 static uint8_t *put_attribute(uint8_t *to, const char *pair)
 {
 	static uint8_t both[8192], value[4096];
@@ -45,7 +52,7 @@ static uint8_t *put_attribute(uint8_t *to, const char *pair)
 	at = put_bytes(value, 1, equals + 1, strlen(equals + 1));
 	at = put_bytes(put_bytes(both, 1, pair, (size_t)(equals - pair)), 2, value,
 		       (size_t)(at - value));
-	return put_bytes(to, 1, both, (size_t)(at - both));
+	return put_bytes(to, is_for_readers(pair) ? 2 : 1, both, (size_t)(at - both));
 }
 
 static void publish(char **pairs, int n)
@@ -59,9 +66,11 @@ static void publish(char **pairs, int n)
 	if (!header)
 		header = published_map(1);
 	for (int i = 0; i < n; i++)
-		at = put_attribute(at, pairs[i]);
+		at = is_for_readers(pairs[i]) ? at : put_attribute(at, pairs[i]);
 	side = !side;
 	at = put_bytes(payloads[side], 1, resource, (size_t)(at - resource));
+	for (int i = 0; i < n; i++)
+		at = is_for_readers(pairs[i]) ? put_attribute(at, pairs[i]) : at;
 	(void)clock_gettime(CLOCK_BOOTTIME, &t);
 	if (!header)
 		exit(77);
