@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The cloud that this host runs in, as cloud-init wrote it down at boot; nothing is asked over the
- * network. */
+/* The cloud that this host runs in, as cloud-init wrote it down at boot or the firmware says it;
+ * nothing is asked over the network. */
 #include <stddef.h>
 
 /* OpenTelemetry's name of the provider (cloud.provider), such as "aws"; static. NULL: no cloud, or
