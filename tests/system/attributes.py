@@ -16,9 +16,9 @@ SECRETS = {"SECRET": "hunter2", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=hun
 
 
 class Publisher:
-    def __init__(self, *pairs, environment=None, program=None):
+    def __init__(self, *pairs, environment=None, program=None, **options):
         self.process = rig.start([program or os.path.join(WORKLOADS, "published"), *pairs],
-                                 env={**SECRETS, **(environment or {})}, stdout=subprocess.PIPE, text=True)
+                                 env={**SECRETS, **(environment or {})}, stdout=subprocess.PIPE, text=True, **options)
         self.pid = self.process.pid
         if pairs and pairs[0] != "--":
             self.wait_published()
@@ -144,6 +144,20 @@ def check_unknown():
     rig.end(newer.process)
 
 
+def check_another_user():
+    """A user without rights sees the environment of his own processes; of others only that they are there, if at all."""
+    name, own = f"own-{os.getpid()}", f"his-{os.getpid()}"
+    others = Publisher(environment={"OTEL_SERVICE_NAME": name})
+    his = Publisher(environment={"OTEL_SERVICE_NAME": own}, user=65534, group=65534, extra_groups=[])
+    r = subprocess.run([rig.perfwalk(), "list", "services"], check=False, capture_output=True, text=True,
+                       user=65534, group=65534, extra_groups=[])
+    services = {line.split()[0] for line in r.stdout.splitlines()}
+    rig.check(r.returncode == 0 and own in services and name not in services,
+              f"another user's environment stays hidden: {r.stderr or [s for s in services if s in (own, name)]}")
+    for p in (others, his):
+        rig.end(p.process)
+
+
 def check_rules(told):
     collector = otelcol.start({"rules": ("http", "")})
     d = rig.Daemon(config(collector.ports["rules"],
@@ -157,19 +171,59 @@ def check_rules(told):
     collector.stop()
 
 
+def machine_id():
+    try:
+        with open("/etc/machine-id", encoding="utf-8") as f:
+            return f.readline().strip() or None
+    except OSError:
+        return None
+
+
+def cloud_init(cloud, instance):
+    return (f"mkdir -p /run/cloud-init /var/lib/cloud/data; echo {cloud} >/run/cloud-init/cloud-id; "
+            f"echo {instance} >/var/lib/cloud/data/instance-id")
+
+
+def firmware(**files):
+    """The kernel's names of the machine, and EFI, by which Azure's ids have one order of bytes."""
+    efi = ("mount -t tmpfs none /sys/firmware && mkdir /sys/firmware/efi; " if os.path.isdir("/sys/firmware") else "")
+    return (efi + "mount -t tmpfs none /sys/class && mkdir -p /sys/class/dmi/id; "
+            + "; ".join(f"echo '{text}' >/sys/class/dmi/id/{name}" for name, text in files.items()))
+
+
+AZURE = "7783-7084-3265-9085-8269-3286-77"
+VM_ID = "6FB7F0C1-58A0-4E6A-8E8B-0123456789AB"
+
+
 def check_cloud(pid):
-    """What cloud-init left of the boot, in a namespace of ours."""
+    """What cloud-init left of the boot, else what the firmware says, in a namespace of ours."""
     if not rig.can_mount():
         rig.leave_out("nothing can be mounted here: no cloud")
         return
+    amazon = {"sys_vendor": "Amazon EC2", "board_asset_tag": "i-0123456789abcdef0"}
+    clouds = [("cloud-init", cloud_init("gce", "4711"), "gcp", "4711"),
+              ("cloud-init in China", cloud_init("aws-china", "i-7"), "aws", "i-7"),
+              ("cloud-init before firmware", cloud_init("azure", "8") + ";" + firmware(**amazon), "azure", "8"),
+              ("cloud-init without a cloud", cloud_init("nocloud", "8") + ";" + firmware(**amazon), None, None),
+              ("Amazon's firmware", firmware(**amazon), "aws", "i-0123456789abcdef0"),
+              ("a tag of another form", firmware(**{**amazon, "board_asset_tag": "i-none"}), "aws", None),
+              ("Google's firmware", firmware(product_name="Google Compute Engine"), "gcp", None),
+              ("a name that begins like Google's", firmware(product_name="Google Compute Engineer"), None, None)]
+    if os.path.isdir("/sys/firmware"):
+        clouds.append(("Azure's firmware", firmware(chassis_asset_tag=AZURE, product_uuid=VM_ID), "azure", VM_ID.lower()))
     collector = otelcol.start({"cloud": ("http", "")})
-    script = ("mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p /run/cloud-init "
-              "/var/lib/cloud/data && echo gce >/run/cloud-init/cloud-id && "
-              "echo 4711 >/var/lib/cloud/data/instance-id && exec \"$@\"")
-    d = rig.Daemon(config(collector.ports["cloud"]), name="cloud", argv_prefix=("unshare", "-m", "sh", "-c", script, "sh"))
-    found = rig.wait_for("resources", lambda: resources(collector.messages("cloud")).get(pid))
-    expect(found[0], "in a cloud", {"cloud.provider": "gcp", "host.id": "4711"})
-    d.stop()
+    for what, script, provider, host in clouds:
+        n = len(collector.messages("cloud"))
+        script = f'mount -t tmpfs none /run && mount -t tmpfs none /var/lib && {{ {script}; }} && exec "$@"'
+        d = rig.Daemon(config(collector.ports["cloud"]), name="cloud", argv_prefix=("unshare", "-m", "sh", "-c", script, "sh"))
+        wanted = (provider, host or machine_id())
+
+        def found():
+            """Those of the daemon before this one can still be on their way."""
+            return {(r.get("cloud.provider"), r.get("host.id")) for r in resources(collector.messages("cloud")[n:]).get(pid, ())}  # noqa: B023
+        rig.wait_for(f"{what}: {wanted}", lambda: wanted in found())  # noqa: B023
+        rig.check(wanted in found(), f"{what}: {wanted}")
+        d.stop()
     collector.stop()
 
 
@@ -180,6 +234,7 @@ def main():
     told, by_environment = check_collector()
     check_list()
     check_unknown()
+    check_another_user()
     check_chosen(told, by_environment)
     check_rules(told)
     check_cloud(told.pid)

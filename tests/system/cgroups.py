@@ -31,6 +31,36 @@ CGROUPS = {
     "system.slice/perfwalk-test.service": {"systemd.unit": "perfwalk-test.service"},
 }
 
+# Programs in pods, with the variables that manifests give them -> what is expected of their resources
+NODE = {"NODE_NAME": "node-1", "POD_NAMESPACE": "prod", "K8S_CONTAINER_NAME": "app"}
+FROM_NODE = {"k8s.node.name": "node-1", "k8s.namespace.name": "prod", "k8s.container.name": "app"}
+PODS = {
+    # A Deployment's
+    digits("8a"): ({"POD_NAME": "shop-cart-7d9c5b8f6d-x2x9k", **NODE},
+                   {"k8s.pod.name": "shop-cart-7d9c5b8f6d-x2x9k", "k8s.replicaset.name": "shop-cart-7d9c5b8f6d",
+                    "k8s.deployment.name": "shop-cart", **FROM_NODE}),
+    # The same by the variables of OpenTelemetry's operator
+    digits("8b"): ({"OTEL_RESOURCE_ATTRIBUTES_POD_NAME": "a-667cdf95b9-zzzzz", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME": "node-2",
+                    "K8S_NAMESPACE_NAME": "test"},
+                   {"k8s.pod.name": "a-667cdf95b9-zzzzz", "k8s.deployment.name": "a", "k8s.node.name": "node-2",
+                    "k8s.namespace.name": "test", "k8s.container.name": None}),
+    # A StatefulSet's, a DaemonSet's, and one whose letters Kubernetes does not take
+    digits("8c"): ({"POD_NAME": "db-0"}, {"k8s.pod.name": "db-0", "k8s.deployment.name": None, "k8s.replicaset.name": None}),
+    digits("8d"): ({"K8S_POD_NAME": "agent-x2x9k"}, {"k8s.pod.name": "agent-x2x9k", "k8s.deployment.name": None}),
+    digits("8e"): ({"POD_NAME": "web-house-abcde"}, {"k8s.pod.name": "web-house-abcde", "k8s.deployment.name": None}),
+}
+
+
+def check_pods(views):
+    """A process is asked when it has run for half a second: its samples before that lack the names."""
+    resources = [x[0] for v in views for x in v.samples()]
+    for container, (_, expected) in PODS.items():
+        mine = [r for r in resources if r.get("container.id") == container]
+        told = [r for r in mine if r.get("k8s.pod.name")]
+        rig.check(told and all(r.get(k) == v for r in told for k, v in expected.items()),
+                  f"in a pod {expected}" + (f", but {told[:1] or mine[:1]}" if not told or any(
+                      r.get(k) != v for r in told for k, v in expected.items()) else ""))
+
 
 def listed(what):
     return subprocess.run([rig.perfwalk(), "list", what], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -64,9 +94,16 @@ endpoint = {sink.endpoint}
         daemon.wait_up()
         sink.wait_for(1)
         late = {name: start_in(cgroups.make(name), ["nice", chain]) for name in list(CGROUPS)[4:]}
+        pods = [start_in(cgroups.make(f"kubepods/besteffort/pod{POD}/{container}"),
+                         ["env", *(f"{k}={v}" for k, v in environment.items()), chain])
+                for container, (environment, _) in PODS.items()]
         rig.wait_for("some of their CPU time", lambda: all(
             rig.cpu_seconds(p.pid) >= 40 / RATE for p in (*early.values(), *late.values())))
         check_list(early, late)
+        rig.wait_for("the names of all pods", lambda: {x[0]["container.id"] for v in sink.views() for x in v.samples()
+                                                       if x[0].get("k8s.pod.name")} >= set(PODS))
+        for p in pods:
+            rig.end(p)
         for p in [*early.values(), *late.values()]:
             rig.end(p)
         # Dead before the rings are read, most of the time.
@@ -81,6 +118,7 @@ endpoint = {sink.endpoint}
         status, _ = daemon.stop()
         views = sink.views()
     rig.check(status == 0, "the daemon leaves with 0")
+    check_pods(views)
     samples = [x for v in views for x in v.samples() if x[0].get("process.executable.name") == "chain"]
     for name, expected in CGROUPS.items():
         pid = (early.get(name) or late.get(name)).pid
