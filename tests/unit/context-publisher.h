@@ -53,3 +53,28 @@ static inline void published_set(struct published_header *h, const void *payload
 	h->payload = (uint64_t)(uintptr_t)payload;
 	__atomic_store_n(&h->published_ns, stamp_ns, __ATOMIC_SEQ_CST);
 }
+
+/* A field of bytes, fewer than 2 MiB. Returns what is behind it. */
+static inline uint8_t *published_put(uint8_t *to, unsigned int field, const void *bytes, size_t n)
+{
+	*to++ = (uint8_t)(field << 3 | 2);
+	*to++ = (uint8_t)(n | 0x80);
+	*to++ = (uint8_t)(n >> 7 | 0x80);
+	*to++ = (uint8_t)(n >> 14);
+	memmove(to, bytes, n);
+	return to + n;
+}
+
+/* A KeyValue with an AnyValue of that field, as such a field of a message. both: room for it. */
+static inline uint8_t *published_put_pair(uint8_t *to, unsigned int field, const char *key,
+					  unsigned int kind, const void *bytes, size_t n,
+					  uint8_t *both)
+{
+	uint8_t *at = published_put(both, 1, key, strlen(key));
+
+	/* The value is a field in a field. */
+	memmove(at + 8, bytes, n);
+	(void)published_put(at + 4, kind, at + 8, n);
+	(void)published_put(at, 2, at + 4, n + 4);
+	return published_put(to, field, both, (size_t)(at - both) + n + 8);
+}

@@ -24,35 +24,23 @@ static void on_signal(int number)
 	again = 1;
 }
 
-/* A field of bytes; they are shorter than 16 KiB. Returns what is behind it. */
-static uint8_t *put_bytes(uint8_t *to, unsigned int field, const void *bytes, size_t n)
-{
-	*to++ = (uint8_t)(field << 3 | 2);
-	*to++ = (uint8_t)(n | 0x80);
-	*to++ = (uint8_t)(n >> 7);
-	memcpy(to, bytes, n);
-	return to + n;
-}
-
 /* Attributes for readers of the context, not of the resource. */
 static bool is_for_readers(const char *pair)
 {
 	return strncmp(pair, "threadlocal.", 12) == 0;
 }
 
-/* A KeyValue with a text, as an attribute of a Resource or of the context. */
 static uint8_t *put_attribute(uint8_t *to, const char *pair)
 {
-	static uint8_t both[8192], value[4096];
+	static uint8_t both[8192];
 	const char *equals = strchr(pair, '=');
-	uint8_t *at;
+	char key[256];
 
 	if (!equals)
 		return to;
-	at = put_bytes(value, 1, equals + 1, strlen(equals + 1));
-	at = put_bytes(put_bytes(both, 1, pair, (size_t)(equals - pair)), 2, value,
-		       (size_t)(at - value));
-	return put_bytes(to, is_for_readers(pair) ? 2 : 1, both, (size_t)(at - both));
+	(void)snprintf(key, sizeof(key), "%.*s", (int)(equals - pair), pair);
+	return published_put_pair(to, is_for_readers(pair) ? 2 : 1, key, 1, equals + 1,
+				  strlen(equals + 1), both);
 }
 
 static void publish(char **pairs, int n)
@@ -68,7 +56,7 @@ static void publish(char **pairs, int n)
 	for (int i = 0; i < n; i++)
 		at = is_for_readers(pairs[i]) ? at : put_attribute(at, pairs[i]);
 	side = !side;
-	at = put_bytes(payloads[side], 1, resource, (size_t)(at - resource));
+	at = published_put(payloads[side], 1, resource, (size_t)(at - resource));
 	for (int i = 0; i < n; i++)
 		at = is_for_readers(pairs[i]) ? put_attribute(at, pairs[i]) : at;
 	(void)clock_gettime(CLOCK_BOOTTIME, &t);

@@ -114,49 +114,25 @@ enum { N_NAMES = 256, N_OWN = sizeof(own_names) / sizeof(own_names[0]), LONG_NAM
 static uint8_t payload[65536];
 static uint32_t n_payload;
 
-static void put(uint8_t *to, uint32_t *n, uint8_t tag, const void *bytes, uint32_t n_bytes)
-{
-	to[(*n)++] = tag;
-	if (n_bytes >= 0x4000)
-		to[(*n)++] = (uint8_t)(n_bytes | 0x80);
-	if (n_bytes >= 0x80)
-		to[(*n)++] = (uint8_t)((n_bytes >= 0x4000 ? n_bytes >> 7 : n_bytes) | 0x80);
-	to[(*n)++] = (uint8_t)(n_bytes >= 0x4000 ? n_bytes >> 14
-			       : n_bytes >= 0x80 ? n_bytes >> 7
-						 : n_bytes);
-	memcpy(to + *n, bytes, n_bytes);
-	*n += n_bytes;
-}
-
-/* An attribute of the ProcessContext's field 2, with an AnyValue of that field. */
-static void put_attribute(const char *key, uint8_t tag, const void *bytes, uint32_t n)
-{
-	static uint8_t value[50000], pair[60000];
-	uint32_t n_value = 0, n_pair = 0;
-
-	put(value, &n_value, tag, bytes, n);
-	put(pair, &n_pair, 0x0a, key, (uint32_t)strlen(key));
-	put(pair, &n_pair, 0x12, value, n_value);
-	put(payload, &n_payload, 0x12, pair, n_pair);
-}
-
 static void make_payload(void)
 {
-	static uint8_t list[45000];
-	uint32_t n = 0;
+	static uint8_t list[45000], both[50000];
+	uint8_t *at = list, *end = payload;
 
-	put_attribute("threadlocal.schema_version", 0x0a, "tlsdesc_v1_dev", 14);
 	for (uint32_t i = 0; i < N_NAMES; i++) {
-		char name[LONG_NAME + 1];
 		uint8_t text[2 * LONG_NAME];
-		uint32_t n_text = 0;
+		char name[LONG_NAME + 1];
+		const char *it = i < N_OWN ? own_names[i] : name;
 
 		(void)snprintf(name, sizeof(name), "%0*u", LONG_NAME, i);
-		put(text, &n_text, 0x0a, i < N_OWN ? own_names[i] : name,
-		    (uint32_t)strlen(i < N_OWN ? own_names[i] : name));
-		put(list, &n, 0x0a, text, n_text);
+		at = published_put(at, 1, text,
+				   (size_t)(published_put(text, 1, it, strlen(it)) - text));
 	}
-	put_attribute("threadlocal.attribute_key_map", 0x2a, list, n);
+	end = published_put_pair(end, 2, "threadlocal.schema_version", 1, "tlsdesc_v1_dev", 14,
+				 both);
+	end = published_put_pair(end, 2, "threadlocal.attribute_key_map", 5, list,
+				 (size_t)(at - list), both);
+	n_payload = (uint32_t)(end - payload);
 }
 
 /* A sound record of a span, whose attributes use all of these names as far as they fit. */
