@@ -221,6 +221,7 @@ check-outage: perfwalk
 check-spans: perfwalk
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/spans.py
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
+	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/traces.py
 
 # What off-CPU time costs a context switch, and what the daemon does instead under a limit: the figures of
 # docs/figures.md, which say something on a quiet host. OFFCPU_PAIRS=60 takes longer.

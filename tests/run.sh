@@ -55,8 +55,9 @@ SYSTEM_TESTS="
 	outage        300  beside
 	debuginfod     90  beside
 	looks          90  beside
-	attributes    120  beside
+	attributes    240  beside
 	spans         180  beside
+	traces        180  beside
 	goroutines    180  beside
 	hostile_spans 120  beside
 	tracers       300  beside

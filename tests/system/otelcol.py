@@ -3,7 +3,10 @@
 
     collector = otelcol.start({"plain": ("grpc", ""), "small": ("http", "max_request_body_size: 20000")})
     collector.ports["plain"] ... collector.messages("plain") ... collector.stop()
+
+Each takes traces, too: collector.spans("plain").
 """
+import json
 import os
 import signal
 import subprocess
@@ -38,6 +41,7 @@ class Collector:
         self.inside = inside
         self.ports = {name: rig.free_port() for name in receivers}
         self.outs = {name: rig.path(f"collector.{name}") for name in receivers}
+        self.traces = {name: rig.path(f"collector.{name}.traces") for name in receivers}
         text = "receivers:\n"
         for name, (protocol, more) in receivers.items():
             text += (f"  otlp/{name}:\n    protocols:\n      {protocol}:\n"
@@ -45,9 +49,11 @@ class Collector:
         text += "exporters:\n"
         for name in receivers:
             text += f"  file/{name}: {{path: {self.outs[name]}, format: proto, flush_interval: 100ms}}\n"
+            text += f"  file/{name}-traces: {{path: {self.traces[name]}, format: json, flush_interval: 100ms}}\n"
         text += "service:\n  telemetry: {metrics: {level: none}}\n  pipelines:\n"
         for name in receivers:
             text += f"    profiles/{name}: {{receivers: [otlp/{name}], exporters: [file/{name}]}}\n"
+            text += f"    traces/{name}: {{receivers: [otlp/{name}], exporters: [file/{name}-traces]}}\n"
         self.config = rig.write("otelcol.yaml", text)
         self.log_name = rig.path("otelcol.log")
         self.start()
@@ -78,6 +84,13 @@ class Collector:
                 return list(otlp.read_framed(f.read()))
         except FileNotFoundError:
             return []
+
+    def spans(self, name):
+        """(attributes of the resource, span as OTLP/JSON has it) of each."""
+        with open(self.traces[name], encoding="utf-8") as f:
+            for rs in (rs for line in f for rs in json.loads(line)["resourceSpans"]):
+                resource = {a["key"]: a["value"].get("stringValue") for a in rs["resource"]["attributes"]}
+                yield from ((resource, s) for ss in rs["scopeSpans"] for s in ss["spans"])
 
 
 def start(receivers, address="127.0.0.1", inside=()):
