@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perfwalk list: what there is to sample on this host, by the names that record's options take. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static const char *const kinds[] = {"events", "types",	  "containers",
 
 const struct command list_command = {
 	.name = "list",
-	.usage = "list events|types|containers|units|services|processes",
+	.usage = "list events|types|containers|units|processes|services [GLOB]",
 	.summary = "list what record can sample on this host",
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
@@ -26,7 +27,7 @@ const struct command list_command = {
 		  "types       of profiles, and what each needs on this host\n"
 		  "containers  for --container\n"
 		  "units       for --unit\n"
-		  "services    for --service\n"
+		  "services    for --service; with GLOB only those with a matching name\n"
 		  "processes   for -p\n"
 		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
 };
@@ -163,12 +164,10 @@ static const char *or_none(const char *text)
 }
 
 /* Each with the number of its processes, and the first of them. */
-static void print_services(const struct serving_list *list)
+static void print_services(const struct serving_list *list, const char *glob)
 {
-	if (list->items.n)
-		(void)printf("%-40s %-16s %9s  %s\n", "SERVICE", "SPANS", "PROCESSES", "FIRST");
-	else
-		(void)puts("no process may be read");
+	uint32_t n = 0;
+
 	for (uint32_t i = 0, end; i < list->items.n; i = end) {
 		const struct serving *s = &list->items.items[i];
 		const char *spans = s->spans;
@@ -177,12 +176,20 @@ static void print_services(const struct serving_list *list)
 		     end < list->items.n && strcmp(list->items.items[end].service, s->service) == 0;
 		     end++)
 			spans = *spans ? spans : list->items.items[end].spans;
+		if (glob && fnmatch(glob, s->service, 0) != 0)
+			continue;
+		if (n++ == 0)
+			(void)printf("%-40s %-16s %9s  %s\n", "SERVICE", "SPANS", "PROCESSES",
+				     "FIRST");
 		(void)printf("%-40s %-16s %9u  %s[%u]\n", or_none(s->service), or_none(spans),
 			     end - i, s->comm, s->pid);
 	}
+	if (n == 0)
+		(void)puts(list->items.n ? "no service has such a name" : "no process may be read");
 }
 
-static int list_services(void)
+/* glob NULL: all. */
+static int list_services(const char *glob)
 {
 	struct serving_list list = {0};
 	int r;
@@ -193,7 +200,7 @@ static int list_services(void)
 	}
 	r = services_find(&list, sandbox_choose_mode(SANDBOX_ERRNO));
 	if (r == 0)
-		print_services(&list);
+		print_services(&list, glob);
 	else
 		(void)fprintf(stderr, "perfwalk: list: %s\n", strerror(-r));
 	services_deinit(&list);
@@ -229,22 +236,28 @@ static int list_processes(struct running_list *list, char what)
 
 int list_main(int argc, char **argv)
 {
+	const char *glob = NULL;
+	char kind;
 	int first, r = options_parse(&list_command, argc, argv, NULL, NULL, &first);
 	struct running_list list = {0};
 
 	if (r > 0)
 		return EXIT_CODE_OK;
-	if (r < 0 || options_choose(&list_command, "kind", argv[first]) < 0 ||
-	    options_end(&list_command, argc, argv, first + 1) < 0)
+	if (r < 0 || options_choose(&list_command, "kind", argv[first]) < 0)
 		return EXIT_CODE_USAGE;
-	if (argv[first][0] == 'e') {
+	kind = argv[first][0];
+	if (kind == 's' && argc > first + 1)
+		glob = argv[++first];
+	if (options_end(&list_command, argc, argv, first + 1) < 0)
+		return EXIT_CODE_USAGE;
+	if (kind == 'e') {
 		print_events();
-	} else if (argv[first][0] == 't') {
+	} else if (kind == 't') {
 		print_types();
-	} else if (argv[first][0] == 's') {
-		r = list_services();
+	} else if (kind == 's') {
+		r = list_services(glob);
 	} else {
-		r = list_processes(&list, argv[first][0]);
+		r = list_processes(&list, kind);
 		running_deinit(&list);
 	}
 	if (r < 0)

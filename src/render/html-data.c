@@ -226,22 +226,53 @@ static int put_labels(FILE *out, const char *text, bool (*wanted)(const char *ke
 	return 0;
 }
 
-/* What is said of a thread and of its service, if there is something. */
+/* Are spans or services to choose from? */
+static bool has_said(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		const struct profile_thread *t = &p->threads.items[i];
+		const char *said = profile_text(p, p->processes.items[t->process].attributes);
+		char name[2];
+
+		if (t->labels != STRID_EMPTY ||
+		    label_find(said, "service.name", name, sizeof(name)))
+			return true;
+	}
+	return false;
+}
+
+/* Each has a service, as in a report: that of one that publishes none is its executable. */
+static void put_service(FILE *out, const struct profile *p, uint32_t process, bool *begun)
+{
+	char name[FRAME_MAX_NAME], both[FRAME_MAX_NAME + 16];
+
+	(void)frame_service_name(p, process, name, sizeof(name));
+	(void)snprintf(both, sizeof(both), "service.name=%s", name);
+	(void)fputs(",[", out);
+	json_put_string(out, both);
+	*begun = true;
+}
+
+/* What is said of a thread and of its service. */
 static int put_said(FILE *out, const struct profile *p, const struct profile_thread *t)
 {
-	strid said = p->processes.items[t->process].attributes;
+	const char *said = profile_text(p, p->processes.items[t->process].attributes);
 	bool begun = false;
-	int r = put_labels(out, profile_text(p, said), label_names_service, &begun);
+	char name[2];
+	int r;
 
+	if (!label_find(said, "service.name", name, sizeof(name)))
+		put_service(out, p, t->process, &begun);
+	r = put_labels(out, said, label_names_service, &begun);
 	if (r == 0)
 		r = put_labels(out, profile_text(p, t->labels), NULL, &begun);
-	if (begun)
-		(void)fputc(']', out);
+	(void)fputc(']', out);
 	return r;
 }
 
 static int put_threads(FILE *out, const struct profile *p)
 {
+	const bool said = has_said(p);
 	int r = 0;
 
 	fputs(",\n\"threads\":[", out);
@@ -258,7 +289,8 @@ static int put_threads(FILE *out, const struct profile *p)
 		json_put_string(out, name);
 		fputc(',', out);
 		json_put_string(out, owner);
-		r = put_said(out, p, t);
+		if (said)
+			r = put_said(out, p, t);
 		fputc(']', out);
 	}
 	fputs("]", out);

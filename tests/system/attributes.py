@@ -132,6 +132,17 @@ def check_list():
         rig.end(p.process)
 
 
+def check_list_of(name):
+    """The glob means what it means to --service."""
+    told = Publisher(f"service.name={name}-cart"), Publisher(f"service.name={name}-pay"), Publisher(f"service.name=x{name}-pay")
+    for glob, wanted in ((f"{name}-*", {"-cart", "-pay"}), (f"{name}-p?y", {"-pay"}), (name, set())):
+        p = subprocess.run([rig.perfwalk(), "list", "services", glob], stdout=subprocess.PIPE, text=True, check=True)
+        rows = {line.split()[0] for line in p.stdout.splitlines()[1:]}
+        rig.check(rows == {name + w for w in wanted}, f"list services {glob}: {p.stdout.splitlines()}")
+    for p in told:
+        rig.end(p.process)
+
+
 def check_unknown():
     """A form of spans that only a newer perfwalk reads is said to be unknown."""
     name = f"newer-{os.getpid()}"
@@ -233,6 +244,7 @@ def main():
     WORKLOADS = rig.build_workloads("published")
     told, by_environment = check_collector()
     check_list()
+    check_list_of(f"named-{os.getpid()}")
     check_unknown()
     check_another_user()
     check_chosen(told, by_environment)

@@ -326,6 +326,16 @@ def test_labels():
     check('which brings it back', [total(), b.js('document.getElementById("label").value')], [mine, 'retry=3'])
     type_label('shop')
     check('another service has none', [total(), b.js('perfwalk.state.filter.key')], [0, 'service.name=shop'])
+    own = b.js('perfwalk.captures[0].threads[0].labels[0]').split('=')
+    check('one that publishes none is its executable', (own[0], len(own[1]) > 1), ('service.name', True))
+    type_label(own[1])
+    same = total()
+    for glob in (own[1][:-1] + '?', own[1][:-2] + '*', own[1][:-1] + '[!/]'):
+        type_label(glob)
+        check(f'{glob}: a glob, as with --service', (total(), same >= mine), (same, True))
+    for glob in ('?', own[1] + '?', own[1][:-1] + '[!' + own[1][-1] + ']', '*[z-a]'):
+        type_label(glob)
+        check(f'{glob}: no service', total(), 0)
     type_label('')
     check('everything again', total(), 12)
     b.js('document.getElementById("filter").dispatchEvent(new Event("focus"))')

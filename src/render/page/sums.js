@@ -18,7 +18,26 @@ function filterKeys(c, kind) {
 function filterTest(c, filter) {
 	const key = filterKeys(c, filter.kind);
 
-	return key ? (i) => key(i) === filter.key : (i) => c.threads[c.samples.thread[i]].labels.includes(filter.key);
+	if (key)
+		return (i) => key(i) === filter.key;
+	const matches = labelTest(filter.key);
+	return (i) => c.threads[c.samples.thread[i]].labels.some(matches);
+}
+// Services are chosen by a glob, as --service chooses them.
+function labelTest(label) {
+	if (!label.startsWith('service.name=') || !/[*?[]/.test(label))
+		return (l) => l === label;
+	const glob = label.replace(/\[!?[^\]]+\]|[^]/g, (c) => {
+		if (c.length > 1)
+			return c.replace('[!', '[^').replace(/\\/g, '\\\\');
+		return c === '*' ? '.*' : c === '?' ? '.' : c.replace(/[\\^$.|+()[\]{}]/, '\\$&');
+	});
+	try {
+		const pattern = new RegExp(`^${glob}$`, 's');
+		return (l) => pattern.test(l);
+	} catch { // a range that goes backwards
+		return () => false;
+	}
 }
 // What is typed for a label: an id of a trace or a span, a label, or the name of a service.
 function labelOf(text) {
