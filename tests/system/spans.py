@@ -6,6 +6,7 @@ later. No sample has another's, none outside of a span has one, and a broken rec
 links, and a report of one span has its function alone."""
 import collections
 import os
+import re
 import shutil
 import subprocess
 
@@ -82,9 +83,10 @@ def check_capture(name, *libraries, seconds=SECONDS):
     r = rig.record_cpu(seconds, [program.pid], "-F", "1999", "-p", program.pid, "-o", out, "-o", table)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
-        check_samples(samples_of(otlp.decode(f.read()), program), program, what)
+        message = otlp.decode(f.read())
+    check_samples(samples_of(message, program), program, what)
     rig.end(program.process)
-    return program, table, what
+    return program, table, what, message
 
 
 def check_musl():
@@ -115,7 +117,41 @@ def report(*args):
     return [line.split("\t") for line in p.stdout.splitlines()[1:]]
 
 
-def check_report(program, table, what):
+def check_table(table, samples, what):
+    """The CPU time of each span, against the samples of the same capture in OTLP."""
+    counts = collections.Counter(s[3] for s in samples)
+    rows = {row[-1]: row for row in report("--by", "span", "--percent-limit", "0", table)}
+    mine = {span: int(row[2]) for span, row in rows.items()}
+    rig.check(mine == counts, f"{what}: --by span has the samples of each: {set(mine.items()) ^ set(counts.items())}")
+    wrong = {span: row[0] for span, row in rows.items() if abs(float(row[0]) - 100 * counts[span] / len(samples)) > 0.001}
+    rig.check(not wrong, f"{what}: and their shares: {wrong}")
+    ids = sorted({s[4] for s in samples if s[4]})
+    for trace in ids[:2]:
+        counts = collections.Counter(s[3] for s in samples if s[4] == trace)
+        mine = {row[-1]: int(row[2]) for row in report("--by", "span", "--percent-limit", "0", "--trace", trace.upper(), table)}
+        rig.check(mine == counts, f"{what}: --trace {trace[:6]} has its {sum(counts.values())} samples: {mine}")
+        check_files(trace, counts, what)
+    rig.check(not report("--trace", "f" * 32, table) and len(ids) > 1, f"{what}: none has another trace")
+
+
+def check_files(trace, counts, what):
+    """Files of a report of a trace have the samples of this trace alone."""
+    outs = {suffix: rig.path(f"one.{suffix}") for suffix in ("otlp", "folded", "html", "pb.gz")}
+    report("--trace", trace, *(x for out in outs.values() for x in ("-o", out)), rig.path(f"{what}.otlp"))
+    with open(outs["otlp"], "rb") as f:
+        message = otlp.decode(f.read())
+    mine = collections.Counter((its, span) for _, _, _, span, its, times in linked(message) for _ in times)
+    rig.check(mine == {(trace, span): n for span, n in counts.items()}, f"{what}: OTLP has them alone: {mine}")
+    rig.check(rig.total(rig.read_folded(outs["folded"])) == sum(counts.values()), f"{what}: folded stacks have as many")
+    rows = report("--by", "span", "--percent-limit", "0", outs["pb.gz"])
+    rig.check({row[-1]: int(row[2]) for row in rows} == counts, f"{what}: pprof has them")
+    with open(outs["html"], encoding="utf-8") as f:
+        found = set(re.findall(r"trace_id=([0-9a-f]{32})", f.read()))
+    rig.check(found == {trace}, f"{what}: the page knows no other trace: {found}")
+
+
+def check_report(program, table, what, message):
+    check_table(table, [(t, tid, f, span, trace) for _, tid, f, span, trace, times in linked(message) for t in times], what)
     (tid, _), span = next((k, v) for k, v in program.spans.items() if k[1] == "in_inner")
     rows = report("--span", span.upper(), "--sort", "thread,symbol", table)
     functions = {row[-1] for row in rows if row[-1].startswith("in_")}
