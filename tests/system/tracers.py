@@ -15,8 +15,9 @@ import rig
 VERSION = "4.16.0"
 AGENT_VERSION = "1.68.1"
 NODE_TRACER_VERSION, NODE_VERSION = "6.21.0", "24.21.0"
-WANTED = 400  # samples in spans
-MIN_SHARE = 0.9  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
+LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
+WANTED = 500 * LENGTH  # samples in spans; some 700 to 900 where no CPU is missing
+MIN_SHARE = 0.99  # a busy host reads some too late; beginnings and ends of spans are samples of the tracer
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
 
 
@@ -61,7 +62,7 @@ def check_python():
                           PYTHONPATH=rig.python_package("ddtrace", VERSION), DD_ENV="test", DD_VERSION="1.2")
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
     out = rig.path("traced.otlp")
-    r = rig.record_cpu(6, [program.pid], "-F", "199", "-p", program.pid, "-o", out)
+    r = rig.record_cpu(6 * LENGTH, [program.pid], "-F", "199", "-p", program.pid, "-o", out)
     rig.check(r.status == 0, "a capture")
     n = os.path.getsize(told.name)
     rig.wait_for("the last spans to end", lambda: os.path.getsize(told.name) > n + 1000, 60)
@@ -78,7 +79,7 @@ def check(samples, spans):
     linked = [s for s in inside if s[2]]
     wrong = [s[:4] for s in linked if s[2] in spans and spans[s[2]] != [s[3], str(s[0]), s[1]]]
     rig.check(len(linked) >= WANTED and all(f in {s[1] for s in linked} for f in FUNCTIONS), f"{len(linked)} samples in spans")
-    rig.check(sum(s[2] in spans for s in linked) >= 0.9 * len(linked), "of which the program told")
+    rig.check(sum(s[2] in spans for s in linked) >= MIN_SHARE * len(linked), "of which the program told")
     rig.check(not wrong, f"none has another's span, trace or thread: {wrong[:3]}")
     rig.check(len(linked) >= MIN_SHARE * len(inside), f"{len(linked)} of {len(inside)} have their own")
     none = [s for s in samples[first:] if s[1] == "in_none"]
@@ -124,7 +125,7 @@ def check_node():
     program, told = start("node", [os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
                                    os.path.join(modules, "dd-trace")], DD_PROFILING_ENABLED="true")
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
-    samples, lines = capture("node", program, told, 2)
+    samples, lines = capture("node", program, told, 2 * LENGTH)
     spans = {w[0]: w[1:] for w in lines if len(w) == 3}
     linked = judge("Node.js", samples, lambda s: spans.get(s[2]) == [s[3], s[1]])
     roots = {s[4].get("datadog.local_root_span_id"): s[3] for s in linked}
@@ -164,7 +165,7 @@ def check_java():
                           DD_PROFILING_ENABLED="true", DD_PROFILING_START_FORCE_FIRST="true")
     rig.wait_for("contexts of Java", lambda: has_contexts(program.pid), 180)
     rig.wait_for("spans of Java", lambda: os.path.getsize(told.name) > 0, 60)
-    samples, lines = capture("java", program, told, 3)
+    samples, lines = capture("java", program, told, 3 * LENGTH)
     spans = {f"{int(w[0]):016x}": w[1:] for w in lines if len(w) == 3}
     judge("Java", samples, lambda s: spans.get(s[2]) == [s[4].get("thread.name"), s[1]])
 
