@@ -11,6 +11,7 @@ enum {
 	ANY_STRING = 1,
 	ANY_BOOL = 2,
 	ANY_INT = 3,
+	ANY_DOUBLE = 4,
 	ANY_ARRAY = 5,
 };
 
@@ -32,6 +33,8 @@ static bool read_value(const struct wire_field *value, struct process_context_at
 			a->kind = PROCESS_CONTEXT_BOOL;
 		else if (f.number == ANY_INT && f.type == WIRE_VARINT)
 			a->kind = PROCESS_CONTEXT_NUMBER;
+		else if (f.number == ANY_DOUBLE && f.type == WIRE_FIXED64)
+			a->kind = PROCESS_CONTEXT_DOUBLE;
 		else if (f.number == ANY_ARRAY && f.type == WIRE_BYTES)
 			a->kind = PROCESS_CONTEXT_LIST;
 		else

@@ -12,6 +12,7 @@ enum process_context_kind {
 	PROCESS_CONTEXT_TEXT,	/* bytes */
 	PROCESS_CONTEXT_NUMBER, /* number */
 	PROCESS_CONTEXT_BOOL,	/* number: 0 or 1 */
+	PROCESS_CONTEXT_DOUBLE, /* number: its bits */
 	PROCESS_CONTEXT_LIST,	/* bytes: for process_context_each_text() */
 };
 

@@ -314,6 +314,14 @@ void import_comment(struct import *im, const char *text)
 	}
 }
 
+void import_keep_clean_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n)
+{
+	if (!*out)
+		*out = open_memstream(ret_text, ret_n);
+	if (*out)
+		label_write(*out, l);
+}
+
 void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n)
 {
 	char key[512], text[4096], unit[128];
@@ -323,8 +331,5 @@ void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_
 	(void)text_clean(key, sizeof(key), l->key, SIZE_MAX);
 	(void)text_clean(text, sizeof(text), l->text ? l->text : "", SIZE_MAX);
 	(void)text_clean(unit, sizeof(unit), l->unit, SIZE_MAX);
-	if (!*out)
-		*out = open_memstream(ret_text, ret_n);
-	if (*out)
-		label_write(*out, &clean);
+	import_keep_clean_label(out, &clean, ret_text, ret_n);
 }

@@ -112,6 +112,8 @@ struct label;
 /* Appends a label with untrusted texts, in the form of labels.h, to the text in *out. If *out is
  * NULL, opens it first as a stream in memory, *ret_text and *ret_n. */
 void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n);
+/* The same with texts that are clean. */
+void import_keep_clean_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n);
 
 /* Sets f->kind and f->runtime from the module's name, as tools write it. */
 void import_set_kind(struct import_frame *f);

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/process-context.h"
 #include "proto/wire-read.h"
 #include "src/import/otlp-internal.h"
 #include "src/profile/labels.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
+#include "util/text.h"
 
 #define MAX_NAME_BYTES 512
 
@@ -23,22 +25,55 @@ static strid join_name(struct otlp_file *o, strid name, const char *part)
 	return otlp_keep(o, text);
 }
 
-/* An attribute without a field of its own: texts, numbers and truth values. */
+/* Numbers of the fields of AnyValue. */
+enum { ANY_BOOL = 2, ANY_INT = 3, ANY_DOUBLE = 4, ANY_ARRAY = 5 };
+
+/* A list of texts alone. */
+static void keep_list(struct otlp_file *o, const char *key, const struct wire_field *f)
+{
+	struct label_list list = {.n = 0};
+	char clean[MAX_NAME_BYTES];
+
+	(void)text_clean(clean, sizeof(clean), key, SIZE_MAX);
+	if (process_context_each_text(f->bytes, f->n, label_list_add, &list) == 0 && list.n_items &&
+	    !list.refused)
+		import_keep_clean_label(
+			&o->said, &(struct label){.key = clean, .text = list.text, .unit = "list"},
+			&o->said_text, &o->n_said);
+}
+
+static void keep_double(struct otlp_file *o, const char *key, uint64_t bits)
+{
+	char text[LABEL_DOUBLE_BYTES];
+	double number;
+
+	memcpy(&number, &bits, sizeof(number));
+	import_keep_label(&o->said,
+			  &(struct label){.key = key,
+					  .text = label_format_double(text, number),
+					  .unit = "double"},
+			  &o->said_text, &o->n_said);
+}
+
+/* An attribute without a field of its own: texts, lists of them, numbers and truth values. */
 static void keep_attribute(struct otlp_file *o, const char *key, const char *text,
 			   const struct span *value)
 {
 	struct cursor c = cursor_make(value->bytes, value->n);
 	struct label l = {.key = key, .text = text, .unit = ""};
-	struct wire_field f;
-	bool known = text != NULL;
+	struct wire_field f = {0}, next;
 
-	while (!text && wire_read_field(&c, &f)) {
-		known = f.type == WIRE_VARINT && (f.number == 2 || f.number == 3);
-		l.number = (int64_t)f.value;
-		l.unit = f.number == 2 ? "bool" : "";
-	}
-	if (known)
+	/* The last one counts. */
+	while (!text && wire_read_field(&c, &next))
+		f = next;
+	l.number = (int64_t)f.value;
+	l.unit = f.number == ANY_BOOL ? "bool" : "";
+	if (text || (f.type == WIRE_VARINT && (f.number == ANY_BOOL || f.number == ANY_INT)))
 		import_keep_label(&o->said, &l, &o->said_text, &o->n_said);
+	else if (f.type == WIRE_FIXED64 && f.number == ANY_DOUBLE)
+		keep_double(o, key, f.value);
+	else if (f.type == WIRE_BYTES && f.number == ANY_ARRAY)
+		keep_list(o, key, &f);
 }
 
 /* Does a resource's service have a name of its own, which does not follow from the process? */

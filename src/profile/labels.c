@@ -10,6 +10,7 @@
 
 #include "src/profile/labels.h"
 #include "util/hash.h"
+#include "util/text.h"
 
 #define FIELD_END '\x1f'
 #define LABEL_END '\x1e'
@@ -143,6 +144,32 @@ bool label_link(const char *labels, uint8_t trace[LABEL_TRACE_BYTES],
 {
 	return *labels && find_id(labels, LABEL_TRACE, trace, LABEL_TRACE_BYTES) &&
 	       find_id(labels, LABEL_SPAN, span, LABEL_SPAN_BYTES);
+}
+
+/* ---- Values ---- */
+
+const char *label_format_double(char buf[LABEL_DOUBLE_BYTES], double number)
+{
+	for (int digits = 6; digits <= 17; digits++) {
+		(void)snprintf(buf, LABEL_DOUBLE_BYTES, "%.*g", digits, number);
+		if (strtod(buf, NULL) == number)
+			break;
+	}
+	return buf;
+}
+
+int label_list_add(void *list, const uint8_t *text, size_t n)
+{
+	struct label_list *l = list;
+
+	if (!text || n + 2 > sizeof(l->text) - l->n) {
+		l->refused = true;
+		return 0;
+	}
+	if (l->n_items++)
+		l->text[l->n++] = LABEL_ITEM_END;
+	l->n += text_clean(l->text + l->n, sizeof(l->text) - l->n, (const char *)text, n);
+	return 0;
 }
 
 /* ---- The labels of a sample ---- */

@@ -3,7 +3,8 @@
 /*
  * Keys with values as one text: in a thread's row the labels of pprof samples that mean nothing to
  * us, which pass from one pprof to the next and distinguish samples; in a process's row its
- * resource attributes, where a number of the unit "bool" is a truth value. The trace and span of a
+ * resource attributes, where a number of the unit "bool" is a truth value, a text of the unit
+ * "double" such a number, and one of the unit "list" has texts with LABEL_ITEM_END between. The trace and span of a
  * sample are labels of its thread.
  */
 #include <stdbool.h>
@@ -17,6 +18,7 @@ struct label {
 	int64_t number;
 };
 
+#define LABEL_ITEM_END '\x1d'
 /* Appends a label; a blank replaces bytes that would end a field or a label. */
 void label_write(FILE *out, const struct label *l);
 /* The keys of the trace and the span that a sample was in, in hexadecimal digits. */
@@ -39,6 +41,21 @@ bool label_find(const char *labels, const char *key, char *ret, size_t size);
  * be at least as long as *text at first.
  */
 bool label_read(const char **text, struct label *ret, char *buf, size_t size);
+
+/* The text of a number of the unit "double", with as few digits as tell it from all others. Returns
+ * buf. */
+#define LABEL_DOUBLE_BYTES 32
+const char *label_format_double(char buf[LABEL_DOUBLE_BYTES], double number);
+
+/* The text of a label of the unit "list". */
+struct label_list {
+	char text[1024];
+	size_t n, n_items;
+	bool refused; /* an item was no text, or there was no room for it */
+};
+/* Adds an untrusted text of n bytes (NULL: another value) to a struct label_list, which is {0} at
+ * first. 0. */
+int label_list_add(void *list, const uint8_t *text, size_t n);
 
 /*
  * The labels of one sample, as its program chose them. The set refuses reserved keys, a key that it

@@ -91,7 +91,7 @@ static void add(struct collection *c, const struct label *l)
 	}
 	(void)snprintf(c->keys[c->n_keys++], MAX_KEY_BYTES, "%s", l->key);
 	label_write(c->out, l);
-	if (l->text && strcmp(l->key, "service.name") == 0)
+	if (l->text && !*l->unit && strcmp(l->key, "service.name") == 0)
 		(void)text_set(&c->service, l->text);
 }
 
@@ -148,6 +148,35 @@ static void take_reference(struct collection *c, const struct process_context_at
 				 (const char *)a->bytes, a->n);
 }
 
+static void add_double(struct collection *c, const char *key, int64_t bits)
+{
+	char text[LABEL_DOUBLE_BYTES];
+	double d;
+
+	memcpy(&d, &bits, sizeof(d));
+	add(c, &(struct label){.key = key, .text = label_format_double(text, d), .unit = "double"});
+}
+
+/* Half a list would be another one. */
+static void add_list(struct collection *c, const char *key, const uint8_t *bytes, size_t n)
+{
+	struct label_list l = {.n = 0};
+
+	if (process_context_each_text(bytes, n, label_list_add, &l) < 0 || l.refused)
+		c->of->n_refused++;
+	else if (l.n_items)
+		add(c, &(struct label){.key = key, .text = l.text, .unit = "list"});
+}
+
+/* What says the service is a text everywhere. */
+static bool fits(const char *key, const struct process_context_attribute *a)
+{
+	bool is_text = a->kind == PROCESS_CONTEXT_TEXT;
+
+	return a->n_key < MAX_KEY_BYTES && (!is_text || a->n < MAX_VALUE_BYTES) &&
+	       (is_text || !label_names_service(key));
+}
+
 static int take_attribute(void *ctx, const struct process_context_attribute *a)
 {
 	struct collection *c = ctx;
@@ -157,12 +186,19 @@ static int take_attribute(void *ctx, const struct process_context_attribute *a)
 		take_reference(c, a);
 		return 0;
 	}
-	if (a->n_key >= sizeof(key) || a->kind == PROCESS_CONTEXT_LIST ||
-	    (a->kind == PROCESS_CONTEXT_TEXT && a->n >= sizeof(text))) {
+	(void)text_clean(key, sizeof(key), (const char *)a->key, a->n_key);
+	if (!fits(key, a)) {
 		c->of->n_refused++;
 		return 0;
 	}
-	(void)text_clean(key, sizeof(key), (const char *)a->key, a->n_key);
+	if (a->kind == PROCESS_CONTEXT_DOUBLE) {
+		add_double(c, key, a->number);
+		return 0;
+	}
+	if (a->kind == PROCESS_CONTEXT_LIST) {
+		add_list(c, key, a->bytes, a->n);
+		return 0;
+	}
 	if (a->kind == PROCESS_CONTEXT_TEXT) {
 		memcpy(text, a->bytes, a->n);
 		text[a->n] = '\0';

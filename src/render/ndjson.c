@@ -68,6 +68,9 @@ static void put_attributes(const struct ndjson *j, const struct profile_process 
 		(void)fputs(comma, j->out);
 		json_put_string(j->out, l.key);
 		(void)fputc(':', j->out);
+		for (char *c = l.text ? strchr(l.text, LABEL_ITEM_END) : NULL; c;
+		     c = strchr(c, LABEL_ITEM_END))
+			*c = ',';
 		if (l.text)
 			json_put_string(j->out, l.text);
 		else

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -32,6 +33,7 @@
 #define KEY_SERVICE_NAME "service.name"
 #define KEY_POD_NAME	 "k8s.pod.name"
 #define MAX_OURS	 32
+#define MAX_ITEMS	 1024 /* of a list; more than one that is read has */
 #define DELETED		 " (deleted)"
 
 /* Length of a path without the kernel's " (deleted)". */
@@ -133,6 +135,32 @@ static void add_int(struct resource *r, const char *key, int64_t n)
 	put_key_value(r, key, &v);
 }
 
+typedef Opentelemetry__Proto__Common__V1__AnyValue any_value;
+
+/* A list of texts. */
+static void put_list(struct resource *r, const char *key, const char *text)
+{
+	any_value items[MAX_ITEMS], *pointers[MAX_ITEMS];
+	any_value v = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
+	Opentelemetry__Proto__Common__V1__ArrayValue list =
+		OPENTELEMETRY__PROTO__COMMON__V1__ARRAY_VALUE__INIT;
+	const char ends[] = {LABEL_ITEM_END, '\0'};
+	_cleanup_free_ char *copy = strdup(text);
+
+	for (char *at = copy; at && list.n_values < MAX_ITEMS; list.n_values++) {
+		any_value *item = &items[list.n_values];
+
+		opentelemetry__proto__common__v1__any_value__init(item);
+		item->value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_STRING_VALUE;
+		item->string_value = strsep(&at, ends);
+		pointers[list.n_values] = item;
+	}
+	list.values = pointers;
+	v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_ARRAY_VALUE;
+	v.array_value = &list;
+	put_key_value(r, key, &v);
+}
+
 /* An attribute that the process has for itself. */
 static void add_said(struct resource *r, const struct label *l)
 {
@@ -141,11 +169,18 @@ static void add_said(struct resource *r, const struct label *l)
 
 	if (configured(r, l->key) || is_ours(r, l->key))
 		return;
-	if (l->text) {
+	if (l->text && strcmp(l->unit, "list") == 0) {
+		put_list(r, l->key, l->text);
+		return;
+	}
+	if (l->text && strcmp(l->unit, "double") != 0) {
 		put_text(r, l->key, l->text);
 		return;
 	}
-	if (strcmp(l->unit, "bool") == 0) {
+	if (l->text) {
+		v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_DOUBLE_VALUE;
+		v.double_value = strtod(l->text, NULL);
+	} else if (strcmp(l->unit, "bool") == 0) {
 		v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_BOOL_VALUE;
 		v.bool_value = l->number != 0;
 	} else {

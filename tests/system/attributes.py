@@ -3,6 +3,7 @@
 """What processes say of themselves reaches the resources of their profiles: a published process context,
 their environment, Kubernetes' variables; in the order that perfwalk.conf(5) names, and nothing else. A
 real collector gets them, and the rows of a report and of a capture of one service are theirs alone."""
+import json
 import os
 import shutil
 import signal
@@ -62,7 +63,7 @@ def config(port, more=""):
 def check_collector():
     collector = otelcol.start({"plain": ("http", "")})
     told = Publisher("service.name=shop", "service.instance.id=i-77", "service.version=1", "process.pid=1",
-                     "process.command_line=--password=hunter2", "team=shop", "container.id=ffff", "--",
+                     "process.command_line=--password=hunter2", "team=shop", "container.id=ffff", "load=@double 0.1", "tags=@list a b,c", "--",
                      "service.name=shop", "service.instance.id=i-77", "service.version=2",
                      environment={"OTEL_SERVICE_NAME": "other",
                                   "OTEL_RESOURCE_ATTRIBUTES": "service.version=0,deployment.environment.name=pr%2Cod"})
@@ -82,7 +83,7 @@ def check_collector():
     rig.wait_for("the context of a process", lambda: last(told.pid).get("service.version") == "1")
     expect(last(told.pid), "a publisher",
            {"service.name": "shop", "service.instance.id": "i-77", "process.pid": told.pid,
-            "deployment.environment.name": "pr,od", "team": "infra", "process.executable.name": "published"},
+            "deployment.environment.name": "pr,od", "team": "infra", "load": 0.1, "tags": ["a b", "c"], "process.executable.name": "published"},
            ("process.command_line", "container.id"))
     rig.wait_for("the environment of another", lambda: last(by_environment.pid).get("service.name") == "billing")
     expect(last(by_environment.pid), "a broken list", {"service.name": "billing"}, ("a", "broken"))
@@ -141,6 +142,25 @@ def check_list_of(name):
         rig.check(rows == {name + w for w in wanted}, f"list services {glob}: {p.stdout.splitlines()}")
     for p in told:
         rig.end(p.process)
+
+
+def check_kinds():
+    """Numbers and lists stay what they are, in OTLP and through a conversion; lines of JSON have texts."""
+    told = Publisher("service.name=@list a,b", "load=@double 0.1", "big=@double -1e300", "tags=@list a b,c", "one=@list x")
+    first, again, lines = (rig.path(f"kinds.{suffix}") for suffix in ("otlp", "again.otlp", "ndjson"))
+    rig.record_cpu(0.4, [told.pid], "-F", "199", "-p", told.pid, "-o", first)
+    subprocess.run([rig.perfwalk(), "convert", first, "-o", again, "-o", lines], check=True)
+    wanted = {"load": 0.1, "big": -1e300, "tags": ["a b", "c"], "one": ["x"], "service.name": "published"}
+    for path in (first, again):
+        with open(path, "rb") as f:
+            found = resources([f.read()])[told.pid]
+        expect(next((r for r in found if "one" in r), found[-1]), told.pid, wanted)
+    with open(lines, encoding="utf-8") as f:
+        attributes = [json.loads(line)["attributes"] for line in f if "0.1" in line]
+    texts = {"load": "0.1", "big": "-1e+300", "tags": "a b,c", "one": "x"}
+    rig.check(attributes and all(texts.items() <= a.items() for a in attributes),
+              f"lines of JSON: {attributes[:1]}")
+    rig.end(told.process)
 
 
 def check_unknown():
@@ -246,6 +266,7 @@ def main():
     check_list()
     check_list_of(f"named-{os.getpid()}")
     check_unknown()
+    check_kinds()
     check_another_user()
     check_chosen(told, by_environment)
     check_rules(told)

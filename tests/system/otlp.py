@@ -291,7 +291,7 @@ def any_value(value, strings=()):
     content = getattr(value, name)
     if name == "string_value_strindex":
         return strings[content]
-    return content
+    return [any_value(v, strings) for v in content.values] if name == "array_value" else content
 
 
 class View:

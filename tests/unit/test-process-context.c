@@ -29,12 +29,16 @@ static int take(void *ctx, const struct process_context_attribute *a)
 {
 	struct seen *s = ctx;
 	char number[32];
+	double d;
 
 	add(s, a->is_resource ? "R " : "X ", 2);
 	add(s, (const char *)a->key, a->n_key);
 	add(s, "=", 1);
+	memcpy(&d, &a->number, sizeof(d));
 	(void)snprintf(number, sizeof(number), "%lld%s", (long long)a->number,
 		       a->kind == PROCESS_CONTEXT_BOOL ? "b" : "");
+	if (a->kind == PROCESS_CONTEXT_DOUBLE)
+		(void)snprintf(number, sizeof(number), "%gd", d);
 	if (a->kind == PROCESS_CONTEXT_TEXT)
 		add(s, (const char *)a->bytes, a->n);
 	else if (a->kind == PROCESS_CONTEXT_LIST)
@@ -65,6 +69,16 @@ static void test_attributes(void)
 	CHECK_INT(process_context_read((const uint8_t *)payload, sizeof(payload) - 1, take, &s), ==,
 		  0);
 	CHECK_STR(s.text, "R service.name=ab\nR n=-5\nR b=1b\nX k=p;-;q;\n");
+}
+
+static void test_double(void)
+{
+	static const char payload[] = "\x12\x0e\x0a\x01r\x12\x09\x21\0\0\0\0\0\0\xf8\x3f";
+	struct seen s = {.n = 0};
+
+	CHECK_INT(process_context_read((const uint8_t *)payload, sizeof(payload) - 1, take, &s), ==,
+		  0);
+	CHECK_STR(s.text, "X r=1.5d\n");
 }
 
 static void test_schemas(void)
@@ -128,6 +142,7 @@ static void test_the_end_is_the_callers(void)
 int main(void)
 {
 	RUN(test_attributes);
+	RUN(test_double);
 	RUN(test_schemas);
 	RUN(test_every_cut);
 	RUN(test_the_end_is_the_callers);

@@ -4,7 +4,8 @@
  *
  *	published KEY=VALUE... [-- KEY=VALUE...]
  *
- * The attributes behind -- are published at SIGUSR1, instead of the first ones. It says "published"
+ * A VALUE is a text, "@double NUMBER" or "@list TEXT,TEXT...". The attributes behind -- are
+ * published at SIGUSR1, instead of the first ones. It says "published"
  * each time. With nothing before -- it publishes nothing until then.
  */
 #include <signal.h>
@@ -30,6 +31,29 @@ static bool is_for_readers(const char *pair)
 	return strncmp(pair, "threadlocal.", 12) == 0;
 }
 
+/* "@double NUMBER" or "@list TEXT,TEXT..."; may be changed. */
+static uint8_t *put_other(uint8_t *to, const char *key, char *value, uint8_t *both)
+{
+	uint8_t list[2048], item[1024], *at = list;
+	double number;
+
+	if (strncmp(value, "@double ", 8) == 0) {
+		/* A fixed64, 9 bytes with its tag. */
+		number = strtod(value + 8, NULL);
+		at = published_put(both, 1, key, strlen(key));
+		*at++ = 2 << 3 | 2;
+		*at++ = 9;
+		*at++ = 4 << 3 | 1;
+		memcpy(at, &number, sizeof(number));
+		return published_put(to, 1, both, (size_t)(at - both) + sizeof(number));
+	}
+	for (char *text = strtok(value + 6, ","); text; text = strtok(NULL, ","))
+		at = published_put(at, 1, item,
+				   (size_t)(published_put(item, 1, text, strlen(text)) - item));
+	return published_put_pair(to, 1, key, 5, list, (size_t)(at - list), both);
+}
+
+/* A KeyValue, as an attribute of a Resource or of the context. */
 static uint8_t *put_attribute(uint8_t *to, const char *pair)
 {
 	static uint8_t both[8192];
@@ -39,6 +63,8 @@ static uint8_t *put_attribute(uint8_t *to, const char *pair)
 	if (!equals)
 		return to;
 	(void)snprintf(key, sizeof(key), "%.*s", (int)(equals - pair), pair);
+	if (equals[1] == '@')
+		return put_other(to, key, strdup(equals + 1), both);
 	return published_put_pair(to, is_for_readers(pair) ? 2 : 1, key, 1, equals + 1,
 				  strlen(equals + 1), both);
 }
