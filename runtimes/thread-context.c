@@ -5,7 +5,7 @@ enum { VALID = 24, SIZE = 26, MOST_BYTES = 256, PAGE = 4096 };
 
 /* Most records are whole with one read. It ends with the page, which may be the last of its memory,
  * unless the head goes on in the next one. */
-uint32_t thread_context_at_once(uint64_t address)
+static uint32_t bytes_at_once(uint64_t address)
 {
 	uint64_t left = PAGE - address % PAGE;
 
@@ -27,7 +27,7 @@ uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES])
 uint32_t thread_context_read(struct memory *m, uint64_t address,
 			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
-	uint32_t n, n_first = thread_context_at_once(address);
+	uint32_t n, n_first = bytes_at_once(address);
 
 	if (!address || !memory_read(m, address, ret, n_first))
 		return 0;

@@ -25,9 +25,6 @@ uint32_t thread_context_read(struct memory *m, uint64_t address,
 /* The number of bytes kept of the record with that head; 0: the record is not valid. */
 uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES]);
 
-/* The number of bytes that the first read of the record at address takes. */
-uint32_t thread_context_at_once(uint64_t address);
-
 /* The ids in n bytes of a record, borrowed; false: there is no span. */
 bool thread_context_ids(const uint8_t *bytes, uint32_t n, const uint8_t **ret_trace,
 			const uint8_t **ret_span);

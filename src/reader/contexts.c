@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each read is a system call, so most samples take two: the variable, beside the number that proves
- * whose it is, and the record. What was not in the thread's last sample needs a proof that the
- * thread stood still meanwhile, since a half-written record may look like a whole one. The thread
- * can go on only on another CPU, and there the kernel first writes that one's number beside the
- * variable, for its restartable sequences (rseq(2)). Threads without that number prove it by the
- * same bytes in a second read.
+ * Each read is a system call. A thread can go on only on another CPU, and there the kernel first
+ * writes that one's number beside the variable, for its restartable sequences (rseq(2)). So the CPU
+ * is read last, with the variable where that lies beside it: then the thread has stood still, and
+ * all that was read is as it was. Most samples take two reads: the page of the last record, where
+ * the next one probably is, too, and the variable with the CPU behind it. In one read the kernel
+ * copies both within some nanoseconds; a thread needs more from the one write to the other.
  *
- * A thread that writes its spans into one record, or into records that lie together, has their page
- * read first, and the variable with the CPU behind it: two reads are the proof, too. Libraries that
- * are loaded later have their variables on the heap. A thread's record may lie close to its own:
- * then one read takes both.
+ * Threads without that number prove by the same bytes in a second read that no half-written record
+ * was taken for a whole one, once for each record. They may have gone on.
+ *
+ * Libraries that are loaded later have their variables on the heap. A thread's record may lie close
+ * to its own: then one read takes both.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -228,15 +229,12 @@ static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t 
 	return t->record == record && t->hash == hash && t->n == n;
 }
 
-/* Since the sample: it may be no longer than what is read at once, because a read may have to wait.
- */
+/* guess: the record came with it. In its page it was read before the variable and the CPU. */
 static bool has_stayed(const struct contexts *c, struct memory *now, const struct context_sample *s,
-		       const struct found_record *found, enum first_read guess, uint32_t n)
+		       const struct found_record *found, enum first_read guess)
 {
 	uint32_t cpu = guess ? found->cpu : THREAD_NO_CPU;
 
-	if (!guess && n > thread_context_at_once(found->record))
-		return false;
 	if (cpu == THREAD_NO_CPU)
 		cpu = thread_cpu(now, &c->variable, s->robust_list, s->number);
 	return cpu == s->cpu;
@@ -252,7 +250,6 @@ static bool are_both_the_same(const struct contexts *c, struct memory *now,
 	       memcmp(again + (found->record - c->first_at), bytes, n) == 0;
 }
 
-/* guess: the record came with it; in its page it was read before the word and the CPU. */
 static bool is_the_same(const struct contexts *c, struct memory *now,
 			const struct found_record *found, enum first_read guess,
 			const uint8_t *bytes, uint32_t n)
@@ -291,15 +288,16 @@ uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory
 	t->stays = t->stays && n;
 	if (!n)
 		return 0;
-	hash = hash_bytes(ret, n, 0);
-	if (is_proven(t, found.record, hash, n))
+	hash = c->variable.cpu ? 0 : hash_bytes(ret, n, 0);
+	if (!c->variable.cpu && is_proven(t, found.record, hash, n))
 		return n;
-	if (!has_stayed(c, now, s, &found, guess, n) && !is_the_same(c, now, &found, guess, ret, n))
-		return 0;
 	if (!is_of_storage(t, now, &found)) {
 		t->node = (struct node_context){0};
 		return 0;
 	}
+	if (c->variable.cpu ? !has_stayed(c, now, s, &found, guess)
+			    : !is_the_same(c, now, &found, guess, ret, n))
+		return 0;
 	t->kind = found.kind;
 	t->stays = t->record && t->record / PAGE == found.record / PAGE;
 	t->record = found.record;
