@@ -5,6 +5,7 @@ libreader_a_SOURCES = \
 	src/reader/contexts.c src/reader/contexts.h \
 	src/reader/go-threads.c src/reader/go-threads.h \
 	src/reader/main.c \
+	src/reader/moment.c src/reader/moment.h \
 	src/reader/musl-threads.c src/reader/musl-threads.h \
 	src/reader/own-tids.c src/reader/own-tids.h \
 	src/reader/setup.h \
@@ -13,6 +14,10 @@ libreader_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-teller
 tests_unit_test_teller_SOURCES = tests/unit/test-teller.c tests/unit/test.h
 tests_unit_test_teller_LDADD = libreader.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-moment
+tests_unit_test_moment_SOURCES = tests/unit/test-moment.c tests/unit/test.h
+tests_unit_test_moment_LDADD = libreader.a libutil.a
 
 check_PROGRAMS += tests/unit/test-musl-threads
 tests_unit_test_musl_threads_SOURCES = tests/unit/test-musl-threads.c tests/unit/test.h

@@ -16,6 +16,7 @@
 #include "runtimes/go.h"
 #include "src/process/role.h"
 #include "src/reader/clients.h"
+#include "src/reader/moment.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "src/sample/peek.h"
@@ -25,7 +26,7 @@
 #include "util/loop.h"
 #include "util/time-share.h"
 
-/* A thread whose sample is older has gone on, or is about to. */
+/* A thread whose sample is older has gone on, or is about to: one with a higher priority, say. */
 #define MAX_AGE_NS (2 * NSEC_PER_MSEC)
 /* Of one CPU: of the reader's whole CPU time, which is looked at once in so many reads. */
 #define SHARE_PERCENT	   5
@@ -46,6 +47,7 @@ struct reader_role {
 	struct time_share share;
 	uint32_t n_shared; /* reads */
 	bool may_read;
+	struct moment rest, last; /* with nothing left to do; at the end of the last read */
 	struct frame_record_stack stack;
 	struct frame_record_context context;
 };
@@ -69,11 +71,26 @@ static void ask_own_tid(void *ctx, uint32_t tid)
 	(void)message_try_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
-/* The thread is as it was sampled, as far as anybody can tell by the time. */
+/* Nothing is left to do: what is sampled from now on is new. */
+static void rest(struct reader_role *r)
+{
+	r->rest = r->last.time_ns ? r->last : moment_now();
+	r->last.time_ns = 0;
+}
+
+/* Records of kernels before 4.1 have times of another clock. */
+static uint64_t time_of(const struct reader_role *r, const struct peek_sample *s)
+{
+	return r->setup.events[0].features.clockid ? s->time_ns : UINT64_MAX;
+}
+
+/* The thread is as it was sampled, as far as its own CPU goes. */
 static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
-	return !r->setup.events[0].features.clockid ||
-	       clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
+	uint64_t time_ns = time_of(r, s);
+
+	return moment_saw(&r->last, &r->rest, time_ns) &&
+	       (time_ns == UINT64_MAX || r->last.time_ns - time_ns < MAX_AGE_NS);
 }
 
 static bool may_read(struct reader_role *r)
@@ -130,6 +147,7 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 {
 	const struct peek_sample *s = &w->sample;
 	struct status_reader *counts = &r->role.status->counts.reader;
+	bool is_there;
 
 	r->stack.type = FRAME_RECORD_STACK;
 	r->stack.result = FRAME_RECORD_LATE;
@@ -140,11 +158,13 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	r->context = (struct frame_record_context){
 		.type = FRAME_RECORD_CONTEXT, .time_ns = s->time_ns, .pid = s->pid, .tid = s->tid};
 	teller_begin(r->teller);
-	if (is_in_time(r, s) && may_read(r) && (!read_client(r, client, w) || !is_in_time(r, s))) {
+	is_there = time_of(r, s) > r->rest.time_ns && may_read(r) && read_client(r, client, w);
+	r->last = moment_now();
+	if (!is_there || !is_in_time(r, s)) {
 		r->stack.result = FRAME_RECORD_LATE;
 		r->context.n = 0;
 	}
-	r->stack.read_ns = clock_monotonic_ns();
+	r->stack.read_ns = r->last.time_ns;
 	if (r->context.n)
 		(void)teller_context(r->teller, &r->context);
 	count(r, client);
@@ -188,6 +208,7 @@ static void on_sample(void *ctx, int fd, uint32_t events)
 			read_stack(r, client, w);
 		w->is_new = false;
 	}
+	rest(r);
 }
 
 /* ---- Who it talks to ---- */
@@ -203,6 +224,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 {
 	/* The profiler sends nothing here, so it has ended. */
 	leave_profiler(ctx);
+	rest(ctx);
 }
 
 static void join_profiler(struct reader_role *r, int owned_fd)
@@ -276,6 +298,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	}
 	(void)close_fd(fds[0]);
 	(void)close_fd(fds[1]);
+	rest(r);
 }
 
 static int on_text(void *ctx, const struct message *m, int fd)
