@@ -261,8 +261,8 @@ static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 		return true;
 	r = -errno;
 	if (log_ratelimit(&b->readers.not_in_front, SECONDS))
-		log_warning("interpreters are read late, and most of their stacks are not proven: "
-			    "the reader may not have a real-time priority: %s; %s",
+		log_warning("interpreters are read late, so most of their stacks are not proven, "
+			    "and samples have no spans: the reader may not have a real-time priority: %s; %s",
 			    strerror(-r), sample_priority_remedy());
 	return false;
 }

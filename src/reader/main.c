@@ -121,7 +121,9 @@ static bool read_client(struct reader_role *r, struct reader_client *client,
 					     : 0;
 		sample.goroutine = peek_register(w->peek, &record, arch_go_register);
 	}
-	client_read_context(client, &sample, &r->context);
+	/* Without a priority it reads threads that have gone on. */
+	if (r->setup.realtime)
+		client_read_context(client, &sample, &r->context);
 	client_read(client, &sample, r->teller, &r->stack);
 	return peek_is_there(w->peek);
 }
