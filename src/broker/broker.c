@@ -44,7 +44,7 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 	if (m->type == MESSAGE_LOOK && who.kind == PEER_PROFILER)
 		broker_has_looked(b);
 	if (m->type == MESSAGE_THREAD && who.kind == PEER_READER)
-		broker_tell_own_tid(b, who, m->client.pid);
+		broker_tell_thread(b, who, m->client.pid);
 	if (m->type == MESSAGE_FETCHED && who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, m);
 	if (m->type != MESSAGE_RESULT)

@@ -20,6 +20,9 @@
 #include "src/reader/setup.h"
 #include "util/log.h"
 
+#ifndef SCHED_DEADLINE
+#define SCHED_DEADLINE 6 /* linux/sched.h, which cannot stand beside sched.h */
+#endif
 #define IDLE_NS	   (30 * NSEC_PER_SEC) /* without clients, before the readers leave */
 #define OVERRUN_US UINT64_C(100000)    /* of CPU time without a pause */
 #define PRIORITY   1
@@ -55,6 +58,7 @@ static int send_client(const struct broker_client *c, int control)
 	m.client.major = c->major;
 	m.client.minor = c->minor;
 	m.client.threads = c->threads;
+	m.client.in_front = c->in_front;
 	return message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
 }
 
@@ -121,6 +125,15 @@ bool broker_may_read(void *ctx, uint32_t pid)
 	return true;
 }
 
+/* As a reader has, or a higher one: that reader would wait until it sleeps. */
+static bool is_in_front(uint32_t tid)
+{
+	int policy = sched_getscheduler((pid_t)tid);
+
+	policy &= ~SCHED_RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
 static int open_client(struct broker *b, const struct message *from, struct broker_client *ret)
 {
 	struct message ask = {.type = MESSAGE_ASK_MEMORY};
@@ -138,6 +151,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 		.major = from->client.major,
 		.minor = from->client.minor,
 		.threads = from->client.threads,
+		.in_front = is_in_front(from->client.pid),
 	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
@@ -212,7 +226,7 @@ static uint64_t robust_list_of(uint32_t tid)
 	return syscall(SYS_get_robust_list, (int)tid, &head, &size) == 0 ? (uintptr_t)head : 0;
 }
 
-void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
+void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid)
 {
 	struct message m = {.type = MESSAGE_THREAD};
 
@@ -220,6 +234,7 @@ void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
 	if (tid == 0 || tid > INT32_MAX || opener_own_pid(tid, &m.client.own_pid) < 0)
 		m.client.own_pid = 0;
 	m.client.robust_list = m.client.own_pid ? robust_list_of(tid) : 0;
+	m.client.in_front = m.client.own_pid && is_in_front(tid);
 	(void)supervisor_try_send(b->supervisor, who, &m);
 }
 
@@ -262,7 +277,8 @@ static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 	r = -errno;
 	if (log_ratelimit(&b->readers.not_in_front, SECONDS))
 		log_warning("interpreters are read late, so most of their stacks are not proven, "
-			    "and samples have no spans: the reader may not have a real-time priority: %s; %s",
+			    "and samples have no spans: the reader may not have a real-time "
+			    "priority: %s; %s",
 			    strerror(-r), sample_priority_remedy());
 	return false;
 }

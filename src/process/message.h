@@ -285,7 +285,9 @@ struct message {
 			uint32_t major, minor;
 			struct client_threads threads;
 			uint64_t robust_list; /* of a thread; 0: unknown */
-		} client;		      /* also interpreter, client gone, thread, look */
+			uint32_t in_front;    /* 1: a client, thread: with a real-time priority */
+			uint32_t reserved;
+		} client; /* also interpreter, client gone, thread, look */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

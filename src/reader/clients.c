@@ -35,7 +35,7 @@ struct reader_client {
 	struct readable readable; /* of it */
 	struct interp *interp;	  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
-	bool hopeless, told;
+	bool hopeless, told, in_front;
 	struct contexts *contexts;     /* NULL: its threads publish none */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
 	struct constants *constants;   /* of Go's program; NULL: it is none */
@@ -58,7 +58,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 	if (!c)
 		return -ENOMEM;
 	c->callbacks = *callbacks;
-	c->own_tids.ask = callbacks->ask_own_tid;
+	c->own_tids.ask = callbacks->ask_thread;
 	c->own_tids.ctx = callbacks->ctx;
 	*ret = c;
 	return 0;
@@ -150,6 +150,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
 		.hopeless = m->client.image == 0,
+		.in_front = m->client.in_front != 0,
 		.contexts = contexts_of(&m->client.threads),
 		.goroutines = goroutines_of(&m->client.threads),
 		.glibc_bytes = m->client.threads.context_glibc_bytes,
@@ -173,9 +174,9 @@ void clients_remove(struct clients *c, uint32_t pid)
 		end(client);
 }
 
-void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list)
+void clients_tell_thread(struct clients *c, uint32_t tid, const struct own_thread *thread)
 {
-	own_tids_put(&c->own_tids, tid, own, robust_list);
+	own_tids_put(&c->own_tids, tid, thread);
 }
 
 void clients_forget_told(struct clients *c)
@@ -298,7 +299,7 @@ static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
 	if (tid == client->pid || client->own_pid == client->pid)
 		return tid == client->pid ? client->own_pid : tid;
-	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns(), NULL);
+	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns()).number;
 }
 
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
@@ -386,16 +387,21 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 {
 	struct clients *c = client->all;
 	struct context_sample s = {.cpu = sample->cpu, .now_ns = clock_monotonic_ns()};
+	struct own_thread thread;
 
 	ret->n = 0;
 	if (!client->contexts && !client->goroutines)
 		return;
-	s.number = own_tids_find(&c->own_tids, sample->tid, s.now_ns, &s.robust_list);
-	/* Goroutines and threads of musl are found without that list. */
-	if (!s.number)
-		s.number = own_tid(client, sample->tid);
-	if (!s.number)
+	thread = own_tids_find(&c->own_tids, sample->tid, s.now_ns);
+	/* Goroutines need nothing else of it, and theirs have the priority of the process. */
+	if (!thread.number && client->goroutines) {
+		thread.number = own_tid(client, sample->tid);
+		thread.in_front = client->in_front;
+	}
+	if (!thread.number || thread.in_front)
 		return;
+	s.number = thread.number;
+	s.robust_list = thread.robust_list;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	c->sample = sample;
 	if (client->contexts)

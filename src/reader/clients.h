@@ -11,14 +11,15 @@
 #include "src/process/message.h"
 
 struct clients;
+struct own_thread;
 struct reader_client;
 struct teller;
 
 struct clients_callbacks {
 	/* Before and after a process's memory is read. */
 	void (*reading)(void *ctx, uint32_t pid, bool begins);
-	/* For clients_tell_own_tid(). */
-	void (*ask_own_tid)(void *ctx, uint32_t tid);
+	/* For clients_tell_thread(). */
+	void (*ask_thread)(void *ctx, uint32_t tid);
 	void *ctx;
 };
 
@@ -32,8 +33,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 void clients_remove(struct clients *c, uint32_t pid);
 /* Borrowed. NULL: it is no client. */
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
-/* The broker's answer: a thread's number in its own pid namespace; 0: there is no such thread. */
-void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own, uint64_t robust_list);
+/* The broker's answer. */
+void clients_tell_thread(struct clients *c, uint32_t tid, const struct own_thread *thread);
 /* There is a new teller: everything is sent again. */
 void clients_forget_told(struct clients *c);
 

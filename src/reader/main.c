@@ -17,6 +17,7 @@
 #include "src/process/role.h"
 #include "src/reader/clients.h"
 #include "src/reader/moment.h"
+#include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "src/sample/peek.h"
@@ -63,7 +64,7 @@ static void on_reading(void *ctx, uint32_t pid, bool begins)
 		role_job_end(&r->role);
 }
 
-static void ask_own_tid(void *ctx, uint32_t tid)
+static void ask_thread(void *ctx, uint32_t tid)
 {
 	struct message m = {.type = MESSAGE_THREAD};
 
@@ -289,8 +290,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		clients_remove(r->clients, m->client.pid);
 		break;
 	case MESSAGE_THREAD:
-		clients_tell_own_tid(r->clients, m->client.pid, m->client.own_pid,
-				     m->client.robust_list);
+		clients_tell_thread(r->clients, m->client.pid,
+				    &(struct own_thread){m->client.own_pid, m->client.in_front != 0,
+							 m->client.robust_list});
 		break;
 	case MESSAGE_STOP:
 		loop_exit(r->role.loop, 0);
@@ -318,7 +320,7 @@ static void on_overrun(int signal)
 int role_reader_main(void)
 {
 	struct reader_role *r = calloc(1, sizeof(*r));
-	const struct clients_callbacks callbacks = {on_reading, ask_own_tid, r};
+	const struct clients_callbacks callbacks = {on_reading, ask_thread, r};
 	int e;
 
 	if (!r)

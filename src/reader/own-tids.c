@@ -15,32 +15,30 @@ static void ask(struct own_tids *o, struct own_tid *t, uint64_t now_ns)
 		return;
 	t->asked_ns = now_ns;
 	t->n_uses = 0;
+	t->asked_soon = t->thread.number != 0;
 	o->ask(o->ctx, t->tid);
 }
 
-uint32_t own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns, uint64_t *ret_robust_list)
+static bool is_used_up(struct own_tid *t)
 {
-	struct own_tid *t = place_of(o, tid);
-
-	if (t->tid != tid) {
-		t->tid = tid;
-		t->own = 0;
-		t->robust_list = 0;
-		t->asked_ns = 0;
-	}
-	if (t->own == 0 || t->n_uses++ >= OWN_TIDS_USES)
-		ask(o, t, now_ns);
-	if (ret_robust_list)
-		*ret_robust_list = t->robust_list;
-	return t->own;
+	return t->n_uses++ >= (t->asked_soon ? OWN_TIDS_USES : OWN_TIDS_FIRST_USES);
 }
 
-void own_tids_put(struct own_tids *o, uint32_t tid, uint32_t own, uint64_t robust_list)
+struct own_thread own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns)
 {
 	struct own_tid *t = place_of(o, tid);
 
 	if (t->tid != tid)
-		return;
-	t->own = own;
-	t->robust_list = robust_list;
+		*t = (struct own_tid){.tid = tid};
+	if (t->thread.number == 0 || is_used_up(t))
+		ask(o, t, now_ns);
+	return t->thread;
+}
+
+void own_tids_put(struct own_tids *o, uint32_t tid, const struct own_thread *thread)
+{
+	struct own_tid *t = place_of(o, tid);
+
+	if (t->tid == tid)
+		t->thread = *thread;
 }

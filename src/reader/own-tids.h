@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The numbers of threads in their own pid namespace, which interpreters use. The reader asks the
- * broker for each once, and again from time to time, because another thread may get the number.
+ * What only the broker knows of a thread. The reader asks for each once, again soon, because a
+ * thread may get its priority after its start, and then from time to time, because another thread
+ * may get the number.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { OWN_TIDS = 1024, OWN_TIDS_USES = 4096 };
+enum { OWN_TIDS = 1024, OWN_TIDS_FIRST_USES = 32, OWN_TIDS_USES = 4096 };
+
+struct own_thread {
+	uint32_t number;      /* in its own pid namespace; 0: there is no such thread */
+	bool in_front;	      /* it has a real-time priority: a reader does not stop it */
+	uint64_t robust_list; /* the address of its list of robust locks; 0: unknown */
+};
 
 struct own_tids {
 	struct own_tid {
-		uint32_t tid, own; /* own 0: the broker has not answered yet */
-		uint64_t robust_list;
+		uint32_t tid;
+		bool asked_soon;
+		struct own_thread thread; /* number 0: the broker has not answered yet */
 		uint32_t n_uses;
 		uint64_t asked_ns;
 	} items[OWN_TIDS];
@@ -19,9 +28,7 @@ struct own_tids {
 	void *ctx;
 };
 
-/* The number of a thread; 0: unknown yet. ret_robust_list: set to the address of its list of robust
- * locks; NULL: not wanted. */
-uint32_t own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns,
-		       uint64_t *ret_robust_list);
-/* The broker's answer; own 0: there is no such thread. */
-void own_tids_put(struct own_tids *o, uint32_t tid, uint32_t own, uint64_t robust_list);
+/* number 0: unknown yet. */
+struct own_thread own_tids_find(struct own_tids *o, uint32_t tid, uint64_t now_ns);
+/* The broker's answer. */
+void own_tids_put(struct own_tids *o, uint32_t tid, const struct own_thread *thread);

@@ -15,6 +15,7 @@
 #include "runtimes/thread-variable.h"
 #include "src/process/frame-ring.h"
 #include "src/reader/clients.h"
+#include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "tests/runtimes/recording.h"
@@ -328,7 +329,7 @@ static void test_other_namespace(void)
 	CHECK_INT(stack.result, ==, FRAME_RECORD_LATE);
 	CHECK_INT(asked, ==, PID + 5);
 	CHECK_INT(n_begun, ==, 0);
-	clients_tell_own_tid(clients, PID + 5, 6, 0);
+	clients_tell_thread(clients, PID + 5, &(struct own_thread){.number = 6});
 	client_read(clients_find(clients, PID), &sample, teller, &stack);
 	CHECK_INT(n_begun, ==, 1);
 	end();
@@ -379,14 +380,14 @@ static void add_self(void)
 		  ==, 0);
 }
 
-static void tell_own_thread(void)
+static void tell_own_thread(bool in_front)
 {
 	uint32_t tid = (uint32_t)gettid();
 	void *list;
 	size_t size;
 
 	CHECK_INT(syscall(SYS_get_robust_list, 0, &list, &size), ==, 0);
-	clients_tell_own_tid(clients, tid, tid, (uintptr_t)list);
+	clients_tell_thread(clients, tid, &(struct own_thread){tid, in_front, (uintptr_t)list});
 }
 
 static void test_context(void)
@@ -402,7 +403,7 @@ static void test_context(void)
 	client_read_context(self, &sample, &context);
 	CHECK_INT(context.n, ==, 0);
 	CHECK_INT(asked, ==, sample.tid);
-	tell_own_thread();
+	tell_own_thread(false);
 	client_read_context(self, &sample, &context);
 	CHECK_INT(context.n, ==, 0);
 	memset(record, 9, THREAD_CONTEXT_HEAD_BYTES);
@@ -412,6 +413,11 @@ static void test_context(void)
 	client_read_context(self, &sample, &context);
 	CHECK_INT(context.n, ==, THREAD_CONTEXT_HEAD_BYTES);
 	CHECK(memcmp(context.bytes, record, THREAD_CONTEXT_HEAD_BYTES) == 0);
+	/* It would go on before it is read. */
+	tell_own_thread(true);
+	client_read_context(self, &sample, &context);
+	CHECK_INT(context.n, ==, 0);
+	tell_own_thread(false);
 	test_thread_variable = NULL;
 	client_read_context(self, &sample, &context);
 	CHECK_INT(context.n, ==, 0);

@@ -22,23 +22,34 @@ static void begin(void)
 	n_asked = last_asked = 0;
 }
 
+static uint32_t number_of(uint32_t tid, uint64_t now_ns)
+{
+	return own_tids_find(&table, tid, now_ns).number;
+}
+
+static void put(uint32_t tid, uint32_t number)
+{
+	own_tids_put(&table, tid, &(struct own_thread){number, true, 0xabc});
+}
+
 /* It is asked once, and again only if no answer comes for a while. */
 static void test_asked_once(void)
 {
-	uint64_t list = 1;
+	struct own_thread thread;
 
 	begin();
-	CHECK_INT(own_tids_find(&table, 100, START_NS, &list), ==, 0);
-	CHECK_INT(list, ==, 0);
+	CHECK_INT(number_of(100, START_NS), ==, 0);
 	CHECK_INT(last_asked, ==, 100);
 	for (uint64_t ms = 1; ms < 100; ms++)
-		CHECK_INT(own_tids_find(&table, 100, START_NS + ms * NSEC_PER_MSEC, NULL), ==, 0);
+		CHECK_INT(number_of(100, START_NS + ms * NSEC_PER_MSEC), ==, 0);
 	CHECK_INT(n_asked, ==, 1);
-	CHECK_INT(own_tids_find(&table, 100, START_NS + 100 * NSEC_PER_MSEC, NULL), ==, 0);
+	CHECK_INT(number_of(100, START_NS + 100 * NSEC_PER_MSEC), ==, 0);
 	CHECK_INT(n_asked, ==, 2);
-	own_tids_put(&table, 100, 7, 0xabc);
-	CHECK_INT(own_tids_find(&table, 100, START_NS + NSEC_PER_SEC, &list), ==, 7);
-	CHECK_INT(list, ==, 0xabc);
+	put(100, 7);
+	thread = own_tids_find(&table, 100, START_NS + NSEC_PER_SEC);
+	CHECK_INT(thread.number, ==, 7);
+	CHECK_INT(thread.robust_list, ==, 0xabc);
+	CHECK(thread.in_front);
 	CHECK_INT(n_asked, ==, 2);
 }
 
@@ -48,31 +59,38 @@ static void test_asked_again(void)
 	uint64_t now = START_NS;
 
 	begin();
-	(void)own_tids_find(&table, 100, now, NULL);
-	own_tids_put(&table, 100, 7, 0);
-	for (int i = 0; i < OWN_TIDS_USES; i++)
-		CHECK_INT(own_tids_find(&table, 100, now += NSEC_PER_MSEC, NULL), ==, 7);
+	(void)number_of(100, now);
+	put(100, 7);
+	for (int i = 0; i < OWN_TIDS_FIRST_USES; i++)
+		CHECK_INT(number_of(100, now += NSEC_PER_MSEC), ==, 7);
 	CHECK_INT(n_asked, ==, 1);
-	CHECK_INT(own_tids_find(&table, 100, now, NULL), ==, 7);
+	/* Soon, because it may have another priority. */
+	CHECK_INT(number_of(100, now += 100 * NSEC_PER_MSEC), ==, 7);
 	CHECK_INT(n_asked, ==, 2);
-	/* It is gone: asked again, as one that is not known. */
-	own_tids_put(&table, 100, 0, 0);
-	CHECK_INT(own_tids_find(&table, 100, now + NSEC_PER_SEC, NULL), ==, 0);
+	put(100, 8);
+	for (int i = 0; i < OWN_TIDS_USES; i++)
+		CHECK_INT(number_of(100, now += NSEC_PER_MSEC), ==, 8);
+	CHECK_INT(n_asked, ==, 2);
+	CHECK_INT(number_of(100, now), ==, 8);
 	CHECK_INT(n_asked, ==, 3);
+	/* It is gone: asked again, as one that is not known. */
+	put(100, 0);
+	CHECK_INT(number_of(100, now + NSEC_PER_SEC), ==, 0);
+	CHECK_INT(n_asked, ==, 4);
 }
 
 /* Two in one place: the newer one has it, and an answer for the other is not taken for its own. */
 static void test_one_place(void)
 {
 	begin();
-	(void)own_tids_find(&table, 100, START_NS, NULL);
-	CHECK_INT(own_tids_find(&table, 100 + OWN_TIDS, START_NS, NULL), ==, 0);
+	(void)number_of(100, START_NS);
+	CHECK_INT(number_of(100 + OWN_TIDS, START_NS), ==, 0);
 	CHECK_INT(n_asked, ==, 2);
-	own_tids_put(&table, 100, 7, 1);
-	CHECK_INT(own_tids_find(&table, 100 + OWN_TIDS, START_NS, NULL), ==, 0);
-	own_tids_put(&table, 100 + OWN_TIDS, 8, 2);
-	CHECK_INT(own_tids_find(&table, 100 + OWN_TIDS, START_NS, NULL), ==, 8);
-	CHECK_INT(own_tids_find(&table, 100, START_NS, NULL), ==, 0);
+	put(100, 7);
+	CHECK_INT(number_of(100 + OWN_TIDS, START_NS), ==, 0);
+	put(100 + OWN_TIDS, 8);
+	CHECK_INT(number_of(100 + OWN_TIDS, START_NS), ==, 8);
+	CHECK_INT(number_of(100, START_NS), ==, 0);
 	CHECK_INT(last_asked, ==, 100);
 }
 
