@@ -21,6 +21,7 @@ SECONDS = 1.2 * LENGTH
 ALL = collections.Counter()
 OWN = ("in_outer", "in_inner", "in_wild")
 
+HANDED = [f"in_handed_{i}" for i in range(8)]
 
 class Program:
     def __init__(self, name, *libraries):
@@ -28,8 +29,8 @@ class Program:
         self.process = rig.start([os.path.join(directory, name), *(os.path.join(directory, x) for x in libraries)],
                                  stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
-        # Of all in_handed, of each of 4 threads its own.
-        lines = [self.process.stdout.readline().split() for _ in range(1 + 4 * len(OWN))]
+        # Those that are handed over, and of each of 4 threads its own.
+        lines = [self.process.stdout.readline().split() for _ in range(len(HANDED) + 4 * len(OWN))]
         self.spans = {(int(tid), function): span for tid, function, span in lines}
 
     def expected(self, tid, function):
@@ -64,7 +65,7 @@ def samples_of(message, program):
 
 
 def check_samples(samples, program, what):
-    inside = [(s, program.expected(s[1], s[2])) for s in samples if s[2] in OWN + ("in_handed",)]
+    inside = [(s, program.expected(s[1], s[2])) for s in samples if s[2] in (*OWN, *HANDED)]
     right = sum(s[3] == span for s, span in inside)
     wrong = [(s, span) for s, span in inside if s[3] and s[3] != span]
     ALL.update(inside=len(inside), right=right, wrong=len(wrong))
@@ -73,6 +74,8 @@ def check_samples(samples, program, what):
     rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own")
     outside = [s for s in samples if s[2] in ("in_none", "in_torn")]
     rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
+    threads = collections.Counter(f for f, _ in {(s[2], s[1]) for s, span in inside if s[3] == span and s[2] in HANDED})
+    rig.check(threads and max(threads.values()) > 1, f"{what}: a span has samples of {max(threads.values())} threads")
 
 
 def check_capture(name, *libraries, seconds=SECONDS):

@@ -5,8 +5,8 @@
  *	spans [LIBRARY]
  *
  * The variable is in the program, or in that library, which is loaded once all threads run. Each
- * thread goes through a span of its own (in_outer) with one inside it (in_inner), through spans
- * that all hand over to each other (in_handed), out of any span (in_none), and through records that
+ * thread goes through a span of its own (in_outer) with one inside it (in_inner), through the spans
+ * of items that the threads hand over to each other (in_handed_0 to in_handed_7), out of any span (in_none), and through records that
  * are none (in_torn, in_wild). It prints a line for each: the number of the thread, or 0 for all,
  * the function, the id of its span.
  */
@@ -20,7 +20,7 @@
 #include "../unit/context-publisher.h"
 #include "common.h"
 
-enum { N_THREADS = 4 };
+enum { N_THREADS = 4, N_BOXES = 4, N_ITEMS = N_THREADS + N_BOXES };
 
 struct __attribute__((packed, aligned(2))) span {
 	uint8_t trace[16], id[8], valid, flags;
@@ -30,7 +30,11 @@ struct __attribute__((packed, aligned(2))) span {
 
 static void **(*slot)(void);
 static pthread_barrier_t running, loaded;
-static struct span handed;
+/* Each thread has one of these, and leaves it in a box for another that was left there. */
+static struct item {
+	struct span span;
+	void (*work)(void);
+} items[N_ITEMS], *boxes[N_BOXES];
 
 #ifdef SLOT_IN_PROGRAM
 void **span_slot(void);
@@ -44,7 +48,14 @@ void **span_slot(void);
 	}
 WORK(outer)
 WORK(inner)
-WORK(handed)
+WORK(handed_0)
+WORK(handed_1)
+WORK(handed_2)
+WORK(handed_3)
+WORK(handed_4)
+WORK(handed_5)
+WORK(handed_6)
+WORK(handed_7)
 WORK(none)
 WORK(torn)
 WORK(wild)
@@ -70,6 +81,20 @@ static void fill(struct span *s, uint8_t thread, uint8_t kind)
 	s->valid = 1;
 }
 
+static void fill_items(void)
+{
+	static void (*const works[N_ITEMS])(void) = {in_handed_0, in_handed_1, in_handed_2,
+						     in_handed_3, in_handed_4, in_handed_5,
+						     in_handed_6, in_handed_7};
+
+	for (int i = 0; i < N_ITEMS; i++) {
+		fill(&items[i].span, (uint8_t)(0x40 + i), 5);
+		items[i].work = works[i];
+	}
+	for (int i = 0; i < N_BOXES; i++)
+		boxes[i] = &items[N_THREADS + i];
+}
+
 static void tell(pid_t tid, const char *function, const struct span *s)
 {
 	char text[17];
@@ -88,9 +113,18 @@ static void set(struct span *s)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+static struct item *hand_over(struct item *mine)
+{
+	static uint32_t n_handed;
+	uint32_t n = __atomic_fetch_add(&n_handed, 1, __ATOMIC_RELAXED);
+
+	return __atomic_exchange_n(&boxes[n % N_BOXES], mine, __ATOMIC_ACQ_REL);
+}
+
 static void work(uint8_t number)
 {
 	struct span outer, inner, torn, wild;
+	struct item *item = &items[number];
 
 	fill(&outer, number, 1);
 	fill(&inner, number, 2);
@@ -111,8 +145,9 @@ static void work(uint8_t number)
 		in_outer();
 		set(NULL);
 		in_none();
-		set(&handed);
-		in_handed();
+		item = hand_over(item);
+		set(&item->span);
+		item->work();
 		set(&torn);
 		in_torn();
 		set(&wild);
@@ -153,10 +188,11 @@ static void publish(void)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
+	char name[16];
 
 	(void)pthread_barrier_init(&running, NULL, N_THREADS);
 	(void)pthread_barrier_init(&loaded, NULL, N_THREADS);
-	fill(&handed, 0x70, 5);
+	fill_items();
 	for (uintptr_t i = 1; i < N_THREADS; i++)
 		(void)pthread_create(&thread, NULL, run, (void *)i);
 	(void)pthread_barrier_wait(&running);
@@ -167,7 +203,10 @@ int main(int argc, char **argv)
 #endif
 	if (!slot)
 		return 1;
-	tell(0, "in_handed", &handed);
+	for (int i = 0; i < N_ITEMS; i++) {
+		(void)snprintf(name, sizeof(name), "in_handed_%d", i);
+		tell(0, name, &items[i].span);
+	}
 	publish();
 	(void)pthread_barrier_wait(&loaded);
 	work(0);
