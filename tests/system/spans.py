@@ -2,8 +2,9 @@
 # Rooms: runtimes src/reader src/profiler src/opener src/broker src/render src/import src/profile proto
 """Samples have the span of their thread: of a program that publishes its thread contexts (OTEP 4947) in
 functions that tell the span, with the variable in the program, static or not, and in a library that is loaded
-later. No sample has another's, none outside of a span has one, and a broken record is none. A real collector gets the
-links, and a report of one span has its function alone."""
+later. No sample has another's, none outside of a span has one, and a broken record is none. That holds for spans of a
+microsecond, too, while the thread moves between CPUs, or the reader has to wait. A real collector gets the links, and
+a report of one span has its function alone."""
 import collections
 import os
 import re
@@ -20,8 +21,8 @@ MIN_SHARE = 0.995
 SECONDS = 1.2 * LENGTH
 ALL = collections.Counter()
 OWN = ("in_outer", "in_inner", "in_wild")
-
 HANDED = [f"in_handed_{i}" for i in range(8)]
+
 
 class Program:
     def __init__(self, name, *libraries):
@@ -73,9 +74,9 @@ def check_samples(samples, program, what):
     rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
     rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own")
     outside = [s for s in samples if s[2] in ("in_none", "in_torn")]
-    rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
     threads = collections.Counter(f for f, _ in {(s[2], s[1]) for s, span in inside if s[3] == span and s[2] in HANDED})
     rig.check(threads and max(threads.values()) > 1, f"{what}: a span has samples of {max(threads.values())} threads")
+    rig.check(outside and not any(s[3] for s in outside), f"{what}: none of {len(outside)} outside of spans has one")
 
 
 def check_capture(name, *libraries, seconds=SECONDS):
@@ -90,6 +91,44 @@ def check_capture(name, *libraries, seconds=SECONDS):
     check_samples(samples_of(message, program), program, what)
     rig.end(program.process)
     return program, table, what, message
+
+
+def fast_samples(program, *words):
+    """(span, the one that its function tells) of each sample in a span."""
+    directory = rig.build_workloads(program)
+    p = rig.start([os.path.join(directory, program), *words], stdout=subprocess.PIPE, text=True)
+    rig.check(p.stdout.readline() == "ready\n", f"{program} {' '.join(words)}")
+    out = rig.path("fast.otlp")
+    r = rig.record_cpu(2 * LENGTH, [p.pid], "-F", "1999", "-p", p.pid, "-o", out)
+    rig.check(r.status == 0, f"a capture of {program} {' '.join(words)}")
+    rig.end(p)
+    with open(out, "rb") as f:
+        samples = [(span, f"{int(function[-1]) + 1:02x}" * 8) for resource, _, function, span, _, times
+                   in linked(otlp.decode(f.read())) if resource.get("process.pid") == p.pid and function for _ in times]
+    return samples, "is not read again" in r.err
+
+
+def check_fast(program, *words, min_share):
+    """Of spans that last a microsecond, none is another's. A reader that waited for long is never used again."""
+    what = " ".join([program, *words])
+    samples, given_up = fast_samples(program, *words)
+    wrong = [s for s in samples if s[0] and s[0] != s[1]]
+    right = sum(span == expected for span, expected in samples)
+    rig.check(len(samples) >= 50 * LENGTH, f"{what}: {len(samples)} samples in spans")
+    rig.check(not wrong, f"{what}: none has another's span: {len(wrong)}, {wrong[:3]}")
+    rig.check(right >= min_share * len(samples) or given_up, f"{what}: {right} of {len(samples)} have their own")
+    return right
+
+
+def check_all_fast():
+    check_fast("spans-fast", "move", min_share=0.5)
+    # As long as readers wait, the share is that of the time in which nobody maps memory.
+    check_fast("spans-fast", "map", min_share=0.01)
+    check_fast("spans-fast", "map", "move", min_share=0.01)
+    rig.check(check_fast("spans-fast", "realtime", min_share=0) == 0,
+              "a thread with a higher priority than a reader has no span")
+    if shutil.which("musl-gcc"):
+        check_fast("spans-fast-musl", "map", min_share=0.01)
 
 
 def check_musl():
@@ -200,6 +239,7 @@ def main():
     check_capture("spans-static-pie")
     check_stripped()
     check_musl()
+    check_all_fast()
     check_collector()
     rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
