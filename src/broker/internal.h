@@ -125,7 +125,7 @@ struct broker {
 			uint64_t start_time_ns; /* another one may get its number */
 		} set_aside[64];		/* a ring */
 		uint32_t n_set_aside, n_not_allowed, n_too_many;
-		struct log_ratelimit refused, not_in_front, no_room;
+		struct log_ratelimit refused, not_in_front, no_room, counted;
 	} readers;
 	struct broker_foresight {
 		uint64_t until_ns; /* the latest time to begin sampling; 0: it has begun */

@@ -185,10 +185,22 @@ static bool is_room(struct broker *b)
 	return false;
 }
 
+static bool are_wanted(struct broker *b)
+{
+	bool counted = b->events[0].sample.period != 0;
+
+	if (b->options.config->interpreters && counted &&
+	    log_ratelimit(&b->readers.counted, SECONDS))
+		log_warning("functions of Python, PHP and Ruby have no names, and samples no "
+			    "spans: readers need an event at a rate (-F, or EVENT/freq=HZ/), and "
+			    "the first one is sampled by a count");
+	return b->options.config->interpreters && !counted;
+}
+
 void broker_add_client(struct broker *b, const struct message *from)
 {
 	struct broker_client client, *place;
-	bool wanted = b->options.config->interpreters && !b->events[0].sample.period;
+	bool wanted = are_wanted(b);
 	int r = !wanted ? -EOPNOTSUPP : is_room(b) ? open_client(b, from, &client) : -EMFILE;
 
 	if (r < 0) {

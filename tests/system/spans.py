@@ -153,6 +153,14 @@ def check_stripped():
     rig.end(program.process)
 
 
+def check_counted():
+    """Readers follow an event at a rate: that is said where there is none."""
+    program = Program("spans")
+    r = rig.record_cpu(0.5, [program.pid], "-e", "cpu-clock/period=1000000/", "-p", program.pid, "-o", rig.path("counted.otlp"))
+    rig.check(r.err.count("samples no spans: readers need an event at a rate") == 1, f"it is said once: {r.err}")
+    rig.end(program.process)
+
+
 def report(*args):
     p = subprocess.run([rig.perfwalk(), "report", "--csv", *args], check=False, capture_output=True, text=True)
     rig.check(p.returncode == 0, f"report {args[:4]} {p.stderr}")
@@ -238,6 +246,7 @@ def main():
     check_capture("spans-static")
     check_capture("spans-static-pie")
     check_stripped()
+    check_counted()
     check_musl()
     check_all_fast()
     check_collector()
