@@ -105,8 +105,11 @@ void loop_set_timer(struct loop *l, int id, uint64_t delay_ns)
 
 static int timeout_ms(const struct loop *l)
 {
-	uint64_t due = UINT64_MAX, now = clock_monotonic_ns();
+	uint64_t due = UINT64_MAX, now;
 
+	if (l->n_timers == 0)
+		return -1;
+	now = clock_monotonic_ns();
 	for (int i = 0; i < l->n_timers; i++) {
 		if (l->timers[i].due_ns < due)
 			due = l->timers[i].due_ns;
@@ -121,7 +124,7 @@ static int timeout_ms(const struct loop *l)
 
 static void run_timers(struct loop *l)
 {
-	uint64_t now = clock_monotonic_ns();
+	uint64_t now = l->n_timers ? clock_monotonic_ns() : 0;
 
 	for (int i = 0; i < l->n_timers && !l->exiting; i++) {
 		struct timer *t = &l->timers[i];
