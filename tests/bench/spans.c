@@ -128,10 +128,15 @@ static bool read_other_beside(void)
 }
 
 /* As where the CPU is not known. */
+static bool read_old(void)
+{
+	return read_context_of(old_contexts);
+}
+
 static bool read_other_old(void)
 {
 	record[0]++;
-	return read_context_of(old_contexts);
+	return read_old();
 }
 
 static bool read_other_far_old(void)
@@ -335,6 +340,7 @@ int main(void)
 			       measure("another one in its record", read_other_context) &&
 			       measure("another one in its page", read_other_near) &&
 			       measure("another one elsewhere", read_other_far) &&
+			       measure("that of the last, without the CPU", read_old) &&
 			       measure("in its record, without the CPU", read_other_old) &&
 			       measure("elsewhere, without the CPU", read_other_far_old) &&
 			       measure("that of the last, beside its variable", read_beside) &&
