@@ -530,8 +530,8 @@ class Record:
                 f"  standard output:\n{self.out}\n  standard error:\n{self.err}")
 
 
-def record(*args, timeout=120, **options):
-    return Record([perfwalk(), "record", *map(str, args)], timeout, **options)
+def record(*args, timeout=120, argv_prefix=(), **options):
+    return Record([*argv_prefix, perfwalk(), "record", *map(str, args)], timeout, **options)
 
 
 def record_cpu(seconds, pids, *args, **options):

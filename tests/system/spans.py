@@ -161,6 +161,19 @@ def check_counted():
     rig.end(program.process)
 
 
+def check_no_priority():
+    """A reader without a real-time priority sees threads that have gone on."""
+    program, out = Program("spans"), rig.path("late.otlp")
+    r = rig.record_cpu(1, [program.pid], "-F", "199", "-p", program.pid, "-o", out,
+                       argv_prefix=["setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice"])
+    rig.check(r.status == 0 and "samples have no spans: the reader may not have a real-time priority" in r.err,
+              f"it is said that readers lack it: {r.err}")
+    with open(out, "rb") as f:
+        spans = [s[3] for s in linked(otlp.decode(f.read())) if s[2] == "in_outer"]
+    rig.check(spans and not any(spans), f"none of {len(spans)} samples has a span then")
+    rig.end(program.process)
+
+
 def report(*args):
     p = subprocess.run([rig.perfwalk(), "report", "--csv", *args], check=False, capture_output=True, text=True)
     rig.check(p.returncode == 0, f"report {args[:4]} {p.stderr}")
@@ -239,7 +252,7 @@ def check_collector():
 
 def main():
     rig.need_root()
-    rig.need_programs("go")
+    rig.need_programs("go", "setpriv")
     check_report(*check_capture("spans", seconds=1.5 * SECONDS))
     check_report(*check_capture("spans-loaded", "libspan-slot.so"))
     check_report(*check_capture("spans-loaded", "libspan-slot-gnu2.so"))
@@ -247,6 +260,7 @@ def main():
     check_capture("spans-static-pie")
     check_stripped()
     check_counted()
+    check_no_priority()
     check_musl()
     check_all_fast()
     check_collector()
