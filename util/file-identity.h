@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Identity of a file's content, from fstat. A size of FILE_GROWS means a file that grows: equal to
+/* Identity of a file's content, from statx. A size of FILE_GROWS means a file that grows: equal to
  * any content of it. */
 struct file_identity {
 	uint64_t dev, ino, size, mtime_ns;
@@ -29,5 +29,5 @@ static inline bool file_identity_may_be_touched(const struct file_identity *a,
 	       a->mtime_ns != b->mtime_ns;
 }
 
-/* The identity from fstat. 0 or -errno. */
+/* The identity as the kernel knows it: since Linux 4.11 this waits for no file server. 0 or -errno. */
 int file_identity_get(int fd, struct file_identity *ret);
