@@ -11,7 +11,12 @@
 #include "util/file-identity.h"
 #include "util/log.h"
 
-/* ---- What is opened, or found out: a descriptor, 0 or -errno ---- */
+/*
+ * ---- What is opened, or found out: a descriptor, 0 or -errno ----
+ *
+ * The identity of a file goes to ret->opened.file, behind what the child gets. The opener says it,
+ * because the broker touches no file of a stranger.
+ */
 
 static int open_maps(const struct answer_sources *s, const struct message *ask, struct message *ret)
 {
@@ -40,15 +45,14 @@ static int open_kills(const struct answer_sources *s, const struct message *ask,
 static int open_with_help(const struct answer_sources *s, const struct message *ask,
 			  struct message *ret)
 {
-	return opener_helper_open(s->helper, ask);
+	return opener_helper_open(s->helper, ask, &ret->opened.file);
 }
 
 static int open_memory(const struct answer_sources *s, const struct message *ask,
 		       struct message *ret)
 {
-	return s->may_read && !s->may_read(s->ctx, ask->ask_pid.pid)
-		       ? -EPERM
-		       : opener_helper_open(s->helper, ask);
+	return s->may_read && !s->may_read(s->ctx, ask->ask_pid.pid) ? -EPERM
+								     : open_with_help(s, ask, ret);
 }
 
 static int open_container(const struct answer_sources *s, const struct message *ask,
@@ -63,11 +67,14 @@ static int open_debug_file(const struct answer_sources *s, const struct message 
 			   struct message *ret)
 {
 	int fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
-			 ? opener_helper_open(s->helper, ask)
+			 ? open_with_help(s, ask, ret)
 			 : -EBADMSG;
 
-	if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->debug_file)
+	if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->debug_file) {
 		fd = s->debug_file(s->ctx, ask);
+		if (fd >= 0)
+			(void)file_identity_get(fd, &ret->opened.file);
+	}
 	return fd;
 }
 
@@ -75,7 +82,7 @@ static int open_split_file(const struct answer_sources *s, const struct message 
 			   struct message *ret)
 {
 	return message_text_ok(ask->ask_split_file.path, sizeof(ask->ask_split_file.path))
-		       ? opener_helper_open(s->helper, ask)
+		       ? open_with_help(s, ask, ret)
 		       : -EBADMSG;
 }
 
@@ -134,6 +141,8 @@ static const struct request {
 _Static_assert(offsetof(struct message, answer.error) ==
 		       offsetof(struct message, answer_text.error),
 	       "text");
+_Static_assert(offsetof(struct message, answer.error) == offsetof(struct message, opened.error),
+	       "opened");
 _Static_assert(offsetof(struct message, answer.error) ==
 		       offsetof(struct message, answer_process.error),
 	       "process");
@@ -157,12 +166,12 @@ static bool is_refused(const struct answer_sources *s, struct asker *asker,
 }
 
 /* The descriptor or error itself; or it is closed and -EUCLEAN. */
-static int unless_set_aside(const struct strikes *strikes, enum peer who, int owned_fd)
+static int unless_set_aside(const struct strikes *strikes, enum peer who,
+			    const struct file_identity *id, int owned_fd)
 {
 	_cleanup_close_ int fd = owned_fd;
-	struct file_identity id;
 
-	if (fd >= 0 && file_identity_get(fd, &id) == 0 && strikes_find(strikes, who, &id))
+	if (fd >= 0 && id->ino && strikes_find(strikes, who, id))
 		return -EUCLEAN;
 	return TAKE_FD(fd);
 }
@@ -205,7 +214,7 @@ static int answer_by_table(const struct answer_sources *s, enum peer who, const 
 	int r = open_within_share(s, q, ask, a);
 
 	if (q->is_file)
-		r = unless_set_aside(s->strikes, who, r);
+		r = unless_set_aside(s->strikes, who, &a->opened.file, r);
 	a->answer.error = r < 0 ? r : 0;
 	return a->type == MESSAGE_ANSWER ? r : -EBADF;
 }

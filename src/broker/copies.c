@@ -217,17 +217,19 @@ static int look_at(struct broker *b, const struct events *e, uint32_t pid, int o
 	return r < 0 ? r : add_if_room(b, e, TAKE_FD(fd), &facts, &places);
 }
 
-/* The mapped file that the profiler asks for. */
+/* The mapped file that the profiler asks for. It is one of a local disk, so that neither we nor the
+ * kernel, which reads it for a probe, wait for a server. */
 static int open_file(struct broker *b, const struct mapped_file_name *name)
 {
-	struct message m = {.type = MESSAGE_ASK_FILE};
+	struct message m = {.type = MESSAGE_ASK_COPY};
+	struct file_identity id;
 
 	if (b->state != BROKER_RUNNING)
 		return -ENOENT;
 	m.ask_file = *name;
 	if (!message_text_ok(m.ask_file.path, sizeof(m.ask_file.path)))
 		return -EBADMSG;
-	return opener_helper_open(supervisor_opener(b->supervisor), &m);
+	return opener_helper_open(supervisor_opener(b->supervisor), &m, &id);
 }
 
 int broker_add_copy(struct broker *b, const struct message *ask)

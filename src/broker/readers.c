@@ -137,6 +137,7 @@ static bool is_in_front(uint32_t tid)
 static int open_client(struct broker *b, const struct message *from, struct broker_client *ret)
 {
 	struct message ask = {.type = MESSAGE_ASK_MEMORY};
+	struct file_identity none; /* of a file in /proc */
 
 	if (from->client.pid == 0 || from->client.pid > INT32_MAX)
 		return -EINVAL;
@@ -155,7 +156,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
-	ret->memory = opener_helper_open(supervisor_opener(b->supervisor), &ask);
+	ret->memory = opener_helper_open(supervisor_opener(b->supervisor), &ask, &none);
 	if (ret->memory < 0)
 		return ret->memory;
 	ret->maps = opener_maps(ret->pid, false);

@@ -55,7 +55,7 @@ static bool is_addresses(const unsigned char *head, size_t n)
 	return n == 0 || isxdigit(head[0]) != 0;
 }
 
-int opener_check_contents(int owned_fd, unsigned int allowed)
+int opener_check_contents(int owned_fd, unsigned int allowed, uint32_t pid)
 {
 	_cleanup_close_ int fd = owned_fd;
 	unsigned char head[EI_NIDENT + sizeof(Elf64_Half)];
@@ -63,6 +63,8 @@ int opener_check_contents(int owned_fd, unsigned int allowed)
 
 	if (fd < 0)
 		return TAKE_FD(fd);
+	if (!(allowed & OPENER_ANYWHERE) && opener_may_hang(fd, pid))
+		return -ENOTSUP;
 	n = pread(fd, head, sizeof(head), 0);
 	if (n < 0)
 		return -errno;

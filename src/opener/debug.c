@@ -24,13 +24,13 @@
 #define DEBUG_DIRECTORY "/usr/lib/debug" /* the place of all distributions */
 #define IN_ROOT		(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
-/* Opens a regular file below root. */
-static int open_below(int root, const char *path, uint64_t resolve)
+/* Opens a regular file below root, which is a directory of process pid, or ours (0). */
+static int open_below(uint32_t pid, int root, const char *path, uint64_t resolve)
 {
 	_cleanup_close_ int fd = opener_resolve(root, path, resolve);
 	struct stat st;
 
-	return fd < 0 ? fd : opener_check_contents(opener_reopen_regular(fd, &st), OPENER_ELF);
+	return fd < 0 ? fd : opener_check_contents(opener_reopen_regular(fd, &st), OPENER_ELF, pid);
 }
 
 /* Opens the root of a process; *ret_ours: it is our own. -1: no safe root. */
@@ -58,22 +58,22 @@ static int debug_path(const uint8_t *build_id, size_t n, char *path, size_t size
 	return r;
 }
 
-static int open_in_root(int root, const uint8_t *build_id, size_t n, const char *path)
+static int open_in_root(uint32_t pid, int root, const uint8_t *build_id, size_t n, const char *path)
 {
 	char name[PROTOCOL_PATH_MAX + 32];
 	int fd = -ENOENT;
 
 	if (n > 0 && debug_path(build_id, n, name, sizeof(name)) == 0)
-		fd = open_below(root, name, IN_ROOT);
+		fd = open_below(pid, root, name, IN_ROOT);
 	if (fd >= 0 || !*path)
 		return fd;
 	(void)snprintf(name, sizeof(name), DEBUG_DIRECTORY "/%s", path);
-	return open_below(root, name, IN_ROOT);
+	return open_below(pid, root, name, IN_ROOT);
 }
 
 /* A debuglink's file may also be next to the program, or in .debug there. The name must be that of
  * a debug file, so that no other files can be requested this way. */
-static int open_beside(int root, const char *path)
+static int open_beside(uint32_t pid, int root, const char *path)
 {
 	const char *name = strrchr(path, '/'), *suffix = strrchr(path, '.');
 	char hidden[PROTOCOL_PATH_MAX + 32];
@@ -82,8 +82,8 @@ static int open_beside(int root, const char *path)
 	if (path[0] != '/' || !suffix || strcmp(suffix, ".debug") != 0)
 		return -ENOENT;
 	(void)snprintf(hidden, sizeof(hidden), "%.*s/.debug%s", (int)(name - path), path, name);
-	fd = open_below(root, hidden, IN_ROOT | RESOLVE_NO_SYMLINKS);
-	return fd >= 0 ? fd : open_below(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
+	fd = open_below(pid, root, hidden, IN_ROOT | RESOLVE_NO_SYMLINKS);
+	return fd >= 0 ? fd : open_below(pid, root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
 /* Paths of a chrooted process's mappings begin with the path of its root. */
@@ -110,14 +110,14 @@ static int open_hosts(const uint8_t *build_id, size_t n, const char *path)
 		path_fd = open(name, O_PATH | O_CLOEXEC);
 		fd = path_fd < 0 ? -errno
 				 : opener_check_contents(opener_reopen_regular(path_fd, &st),
-							 OPENER_ELF);
+							 OPENER_ELF, 0);
 	}
 	if (fd >= 0 || !*path)
 		return fd;
 	root = open(DEBUG_DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	return open_below(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return open_below(0, root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
@@ -136,7 +136,7 @@ int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
 	fd = opener_reopen_regular(path_fd, &st);
 	if (fd >= 0 && (st.st_uid != owner.st_uid || st.st_nlink != 1))
 		return -EACCES; /* a second name of a file that is not its own */
-	return opener_check_contents(TAKE_FD(fd), OPENER_ELF);
+	return opener_check_contents(TAKE_FD(fd), OPENER_ELF | OPENER_ANYWHERE, 0);
 }
 
 int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path)
@@ -149,13 +149,13 @@ int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const cha
 		return -EINVAL;
 	root = open_root(pid, &ours);
 	if (root >= 0 && !ours) {
-		fd = open_in_root(root, build_id, n, path_in_root(pid, path));
+		fd = open_in_root(pid, root, build_id, n, path_in_root(pid, path));
 		if (fd < 0)
-			fd = open_beside(root, path_in_root(pid, path));
+			fd = open_beside(pid, root, path_in_root(pid, path));
 	}
 	if (fd < 0)
 		fd = open_hosts(build_id, n, path);
 	if (fd < 0 && root >= 0 && ours)
-		fd = open_beside(root, path);
+		fd = open_beside(pid, root, path);
 	return fd;
 }

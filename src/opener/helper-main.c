@@ -53,22 +53,26 @@ static int die_with(uint32_t parent_pid)
 	return (uint32_t)getppid() == parent_pid ? 0 : -ESRCH;
 }
 
+/*
+ * Keeps each file until the next request, when the broker has passed it on or closed it: some
+ * servers are told about the last close, and who closes waits for their answer. That must not be
+ * the broker.
+ */
 static void serve(uint32_t parent_pid)
 {
 	struct message ask, answer;
-	int fds[2];
+	int fds[2], fd = -EBADF;
 
 	while ((uint32_t)getppid() == parent_pid &&
 	       message_recv(PROTOCOL_CONTROL_FD, &ask, fds, 0) > 0) {
-		int fd = opener_asked_file(&ask);
-
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
-		answer = (struct message){.type = MESSAGE_ANSWER, .seq = ask.seq};
-		answer.answer.error = fd < 0 ? fd : 0;
+		(void)close_fd(fd);
+		answer = (struct message){.type = MESSAGE_OPENED, .seq = ask.seq};
+		fd = opener_asked_file(&ask, &answer.opened.file);
+		answer.opened.error = fd < 0 ? fd : 0;
 		if (message_send(PROTOCOL_CONTROL_FD, &answer, &fd, fd >= 0) < 0)
 			break;
-		(void)close_fd(fd);
 	}
 }
 

@@ -151,6 +151,7 @@ static struct subject subject_of(const struct message *ask)
 {
 	switch (ask->type) {
 	case MESSAGE_ASK_FILE:
+	case MESSAGE_ASK_COPY:
 		return (struct subject){ask->ask_file.pid, ask->ask_file.major,
 					ask->ask_file.minor};
 	case MESSAGE_ASK_PERF_MAP:
@@ -241,7 +242,7 @@ static bool is_starving(pid_t pid, uint64_t *late_cpu_ns)
 }
 
 /* Receives its descriptor or error. *ret_late: not answered yet. */
-static int receive(struct opener_helper *h, bool *ret_late)
+static int receive(struct opener_helper *h, struct file_identity *ret, bool *ret_late)
 {
 	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now, late_cpu_ns = 0;
 	struct message m;
@@ -266,11 +267,13 @@ static int receive(struct opener_helper *h, bool *ret_late)
 		return -EIO;
 	}
 	(void)close_fd(fds[1]);
-	if (m.type != MESSAGE_ANSWER || m.seq != h->seq || (m.answer.error == 0 && fds[0] < 0)) {
+	if (m.type != MESSAGE_OPENED || m.seq != h->seq || (m.opened.error == 0 && fds[0] < 0)) {
 		(void)close_fd(fds[0]);
 		return -EIO;
 	}
-	return m.answer.error < 0 ? m.answer.error : fds[0];
+	if (m.opened.error == 0)
+		*ret = m.opened.file;
+	return m.opened.error < 0 ? m.opened.error : fds[0];
 }
 
 pid_t opener_helper_pid(const struct opener_helper *h)
@@ -289,7 +292,8 @@ enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h)
 }
 
 /* Sends a request to the current helper. *ret_late: not answered yet. */
-static int request(struct opener_helper *h, const struct message *ask, bool *ret_late)
+static int request(struct opener_helper *h, const struct message *ask, struct file_identity *ret,
+		   bool *ret_late)
 {
 	struct message m = *ask;
 	int r;
@@ -297,7 +301,7 @@ static int request(struct opener_helper *h, const struct message *ask, bool *ret
 	m.seq = ++h->seq;
 	r = message_send(h->sock, &m, NULL, 0);
 	if (r == 0)
-		return receive(h, ret_late);
+		return receive(h, ret, ret_late);
 	*ret_late = true;
 	return r;
 }
@@ -310,7 +314,8 @@ void opener_helper_prepare(struct opener_helper *h)
 		tell_no_start(h, r);
 }
 
-int opener_helper_open(struct opener_helper *h, const struct message *ask)
+int opener_helper_open(struct opener_helper *h, const struct message *ask,
+		       struct file_identity *ret)
 {
 	struct subject s = subject_of(ask);
 	struct stuck *place;
@@ -328,7 +333,7 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 			give_up(h, place, &s);
 		return r;
 	}
-	r = request(h, ask, &late);
+	r = request(h, ask, ret, &late);
 	if (late) {
 		tell_stuck(h, &s);
 		give_up(h, place, &s);

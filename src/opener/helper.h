@@ -34,11 +34,13 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
 /* Starts the process without waiting for it, so that the first request need not start it. */
 void opener_helper_prepare(struct opener_helper *h);
 /*
- * Answers a request: the result of opener_asked_file(), whose descriptor is the caller's.
+ * Answers a request: the result of opener_asked_file(), whose descriptor is the caller's. Close it
+ * before the next request: until then the helper has it open as well. *ret: its identity.
  * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno
  * (logged): no helper could be started.
  */
-int opener_helper_open(struct opener_helper *h, const struct message *ask);
+int opener_helper_open(struct opener_helper *h, const struct message *ask,
+		       struct file_identity *ret);
 /* The process id of the current helper; 0: none. */
 pid_t opener_helper_pid(const struct opener_helper *h);
 /* The current helper's filter of system calls, according to the kernel. */

@@ -18,6 +18,8 @@ int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *
 /* Is a line of maps (n characters) the mapping of a process context? ctx: uint64_t, set to its
  * address. */
 bool opener_is_context(const char *line, size_t n, void *ctx);
+/* Like fstat(), but with cached attributes: asks no server. 0 or -errno. */
+int opener_stat_cached(int fd, struct stat *ret);
 /* Opens the file of an O_PATH descriptor (borrowed) for reading, if it is a regular file, which
  * cannot block. Returns the descriptor or -errno. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
@@ -37,6 +39,19 @@ bool opener_root_blocks(uint32_t pid);
 /* Does a path of ours cross FUSE, a network filesystem (NFS and the like), or one that is mounted
  * on access (autofs)? */
 bool opener_path_may_wait(const char *path);
+/* Is a device a filesystem that a virtual machine gets from its host, as our mount table or init's
+ * says? To the rest of the kernel it is FUSE. */
+bool opener_is_virtiofs(uint32_t major, uint32_t minor);
+/* The mount of a file, without asking a server; -1: unknown (before Linux 3.15). */
+long opener_mount_id(int fd);
+/*
+ * Can the server of an open file (borrowed) keep waiting forever who has it open? True of FUSE, and
+ * of an overlay that may have FUSE below; also if the kernel does not tell the kind of filesystem.
+ * pid: a process that can see the file's mount; 0: we.
+ */
+bool opener_may_hang(int fd, uint32_t pid);
+/* Has its filesystem any server, so that reading can wait? */
+bool opener_has_server(int fd);
 /* Does that process have our mounts? */
 bool opener_mounts_are_ours(uint32_t pid);
 /* Forgets the cached mount tables, which are valid for a second. */
@@ -51,9 +66,10 @@ enum {
 	OPENER_ELF = 1,	      /* but not a core file */
 	OPENER_JITDUMP = 2,   /* or an empty file with such a name */
 	OPENER_ADDRESSES = 4, /* lines of an address first: perf maps, kallsyms; or empty */
+	OPENER_ANYWHERE = 8,  /* in a directory that the operator chose, so on any filesystem */
 };
 /* Returns owned_fd (a descriptor, or -errno) if the file is of an allowed kind; else closes it and
- * returns -ENOEXEC. */
-int opener_check_contents(int owned_fd, unsigned int allowed);
+ * returns -ENOEXEC, or -ENOTSUP if its server may keep others waiting. pid: as opener_may_hang() */
+int opener_check_contents(int owned_fd, unsigned int allowed, uint32_t pid);
 /* Is a component of the path ".."? Paths from the kernel never have one. */
 bool opener_leads_up(const char *path);

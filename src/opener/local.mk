@@ -6,6 +6,7 @@ libopener_a_SOURCES = \
 	src/opener/contents.c \
 	src/opener/context.c \
 	src/opener/debug.c \
+	src/opener/filesystems.c \
 	src/opener/helper.c src/opener/helper.h src/opener/helper-main.c \
 	src/opener/internal.h \
 	src/opener/listener.c src/opener/listener.h \
@@ -23,5 +24,5 @@ tests_unit_test_context_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_opener_SOURCES = tests/unit/test-opener.c tests/unit/test.h
 tests_unit_test_opener_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/fuse-file.h \
-	tests/unit/test.h
+	tests/unit/mounts-child.h tests/unit/test.h
 tests_unit_test_mounts_LDADD = libopener.a libprocess.a libutil.a

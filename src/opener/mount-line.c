@@ -10,8 +10,8 @@ bool mount_line_parse(const char *line, struct mount_line *ret)
 	int point = 0, end = 0;
 
 	if (!type ||
-	    sscanf(line, "%*d %*d %u:%u %*s %n%*s%n", &ret->major, &ret->minor, &point, &end) !=
-		    2 ||
+	    sscanf(line, "%ld %*d %u:%u %*s %n%*s%n", &ret->id, &ret->major, &ret->minor, &point,
+		   &end) != 3 ||
 	    end <= point)
 		return false;
 	ret->point = line + point;

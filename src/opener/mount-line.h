@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 struct mount_line {
+	long id; /* of the mount, on the whole host */
 	unsigned int major, minor;
 	/* Both borrow the line. */
 	const char *point; /* n_point bytes, still escaped */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the FUSE mounts of a process in its mount table; reading that asks no server. A container
+ * Finds the mounts of a process that have a server in its mount table; reading that asks no server. A container
  * can have 100 000 mounts, so we read at most some thousand mounts of another namespace, at most
  * once a second for all its processes; mounts beyond that count as blocking. Only root can add
  * mounts to our own namespace.
@@ -28,7 +28,7 @@
 struct mount_point {
 	unsigned int major, minor;
 	char *path;
-	bool is_fuse; /* else another filesystem with a server */
+	enum { FUSE, VIRTIOFS, REMOTE } kind;
 };
 
 /* The table of a namespace and a root. */
@@ -63,19 +63,23 @@ static void add_line(struct mounts *m, const char *line)
 {
 	struct mount_line l;
 	struct mount_point *p;
-	bool fuse;
+	bool fuse, virtiofs;
 
 	if (!mount_line_parse(line, &l))
 		return;
 	fuse = strncmp(l.type, "fuse", 4) == 0;
+	virtiofs = strncmp(l.type, "virtiofs ", 9) == 0;
 	/* A later mount on / hides an earlier one. */
 	if (l.n_point == 1 && *l.point == '/')
 		m->root_fuse = fuse;
-	if (!fuse && !is_remote(l.type))
+	if (!fuse && !virtiofs && !is_remote(l.type))
 		return;
 	p = array_push(&m->points);
 	if (p)
-		*p = (struct mount_point){l.major, l.minor, strndup(l.point, l.n_point), fuse};
+		*p = (struct mount_point){l.major, l.minor, strndup(l.point, l.n_point),
+					  fuse	     ? FUSE
+					  : virtiofs ? VIRTIOFS
+						     : REMOTE};
 	if (!p || !p->path) {
 		m->points.n -= p != NULL;
 		m->too_long = true;
@@ -174,11 +178,29 @@ bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor)
 		return false;
 	m = mounts_of(pid);
 	for (uint32_t i = 0; i < m->points.n; i++) {
-		if (m->points.items[i].is_fuse && m->points.items[i].major == major &&
+		if (m->points.items[i].kind == FUSE && m->points.items[i].major == major &&
 		    m->points.items[i].minor == minor)
 			return true;
 	}
 	return m->too_long;
+}
+
+static bool has_virtiofs(uint32_t pid, uint32_t major, uint32_t minor)
+{
+	const struct mounts *m = mounts_of(pid);
+
+	for (uint32_t i = 0; i < m->points.n; i++) {
+		if (m->points.items[i].kind == VIRTIOFS && m->points.items[i].major == major &&
+		    m->points.items[i].minor == minor)
+			return true;
+	}
+	return false;
+}
+
+bool opener_is_virtiofs(uint32_t major, uint32_t minor)
+{
+	/* In a container our own table may lack the host's. */
+	return has_virtiofs(0, major, minor) || has_virtiofs(1, major, minor);
 }
 
 static bool lies_below(const char *path, const char *point)
@@ -194,7 +216,7 @@ bool opener_path_blocks(uint32_t pid, const char *path)
 	const struct mounts *m = mounts_of(pid);
 
 	for (uint32_t i = 0; i < m->points.n; i++) {
-		if (m->points.items[i].is_fuse && lies_below(path, m->points.items[i].path))
+		if (m->points.items[i].kind == FUSE && lies_below(path, m->points.items[i].path))
 			return true;
 	}
 	return m->gone || m->too_long;
@@ -206,7 +228,8 @@ bool opener_path_may_wait(const char *path)
 
 	for (uint32_t i = 0; i < m->points.n; i++) {
 		/* The root of a diskless host is one. */
-		if (strcmp(m->points.items[i].path, "/") != 0 &&
+		if (m->points.items[i].kind != VIRTIOFS &&
+		    strcmp(m->points.items[i].path, "/") != 0 &&
 		    lies_below(path, m->points.items[i].path))
 			return true;
 	}

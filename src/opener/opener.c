@@ -116,8 +116,7 @@ int opener_resident(uint32_t pid)
 	return opener_open_proc(pid, "statm", O_RDONLY);
 }
 
-/* Like fstat(), but with cached attributes: asks no server. */
-static int stat_cached(int fd, struct stat *ret)
+int opener_stat_cached(int fd, struct stat *ret)
 {
 	struct statx x;
 
@@ -136,7 +135,7 @@ static int stat_cached(int fd, struct stat *ret)
 int opener_reopen_regular(int path_fd, struct stat *ret_st)
 {
 	char link[32];
-	int fd, r = stat_cached(path_fd, ret_st);
+	int fd, r = opener_stat_cached(path_fd, ret_st);
 
 	if (r < 0)
 		return r;
@@ -223,6 +222,7 @@ static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st
 
 int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 {
+	uint32_t seen_by = ask->ask_file.pid;
 	_cleanup_close_ int fd = -EBADF;
 	struct stat st;
 	int r;
@@ -251,11 +251,12 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 
 			if (other >= 0) {
 				fd = other;
+				seen_by = others[i];
 				break;
 			}
 		}
 	}
-	fd = opener_check_contents(fd, OPENER_ELF | OPENER_JITDUMP);
+	fd = opener_check_contents(fd, OPENER_ELF | OPENER_JITDUMP, seen_by);
 	if (fd < 0)
 		return fd;
 	r = file_identity_get(fd, ret);
@@ -323,11 +324,11 @@ static unsigned int recorded_contents(uint32_t place)
 	switch (place) {
 	case RECORDED_KALLSYMS:
 	case RECORDED_PERF_MAP:
-		return OPENER_ADDRESSES;
+		return OPENER_ADDRESSES | (place == RECORDED_KALLSYMS ? OPENER_ANYWHERE : 0);
 	case RECORDED_PATH:
 		return OPENER_ELF | OPENER_JITDUMP;
 	default:
-		return OPENER_ELF;
+		return OPENER_ELF | OPENER_ANYWHERE;
 	}
 }
 
@@ -340,7 +341,7 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 	if (path_fd < 0)
 		return path_fd;
 	fd = opener_check_contents(opener_reopen_regular(path_fd, &st),
-				   recorded_contents(ask->ask_recorded_file.place));
+				   recorded_contents(ask->ask_recorded_file.place), 0);
 	if (fd < 0)
 		return fd;
 	if (ask->ask_recorded_file.place == RECORDED_PATH && !ask->ask_recorded_file.n_build_id &&
@@ -422,7 +423,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 		return fd;
 	if (st.st_uid != owner && (st.st_uid != 0 || st.st_nlink != 1 || (mounted_over && !ours)))
 		return -EACCES;
-	return opener_check_contents(TAKE_FD(fd), OPENER_ADDRESSES);
+	return opener_check_contents(TAKE_FD(fd), OPENER_ADDRESSES, root_pid);
 }
 
 int opener_own_pid(uint32_t pid, uint32_t *ret)
@@ -477,8 +478,9 @@ int opener_split_file(const char *path)
 	if (root < 0)
 		return -errno;
 	path_fd = opener_resolve(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
-	return path_fd < 0 ? path_fd
-			   : opener_check_contents(opener_reopen_regular(path_fd, &st), OPENER_ELF);
+	return path_fd < 0
+		       ? path_fd
+		       : opener_check_contents(opener_reopen_regular(path_fd, &st), OPENER_ELF, 0);
 }
 
 int opener_user(uint32_t pid, uint32_t *ret_uid)

@@ -127,12 +127,13 @@ int opener_blocked(const struct message *ask);
 int opener_context(const struct message *ask);
 
 /*
- * Opens the file that a request is for, by its type: the result of opener_mapped_file(),
+ * Opens the file that a request is for, by its type: the result of opener_mapped_file() (for a
+ * probe, in MESSAGE_ASK_COPY, -ENOTSUP on any filesystem with a server),
  * opener_recorded_file(), opener_perf_map(), opener_memory(), opener_debug_file(),
  * opener_split_file(), opener_blocked() or opener_context(). -EOPNOTSUPP: a request of another
- * type.
+ * type. *ret: the identity of a mapped, recorded or debug file; else all 0.
  */
-int opener_asked_file(const struct message *ask);
+int opener_asked_file(const struct message *ask, struct file_identity *ret);
 
 /* Fills answer->answer_process from /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);

@@ -76,8 +76,7 @@ static int follow(struct path_walk *w, int fd)
 	return 0;
 }
 
-/* The mount of a file, without asking a server; -1: unknown (before 3.15). */
-static long mount_id(int fd)
+long opener_mount_id(int fd)
 {
 	char path[48], text[128];
 	_cleanup_close_ int info = -EBADF;
@@ -117,7 +116,7 @@ static int step(struct path_walk *w, const char *component)
 	fd = openat(top(w), component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if ((w->resolve & RESOLVE_NO_XDEV) && (w->mount < 0 || mount_id(fd) != w->mount))
+	if ((w->resolve & RESOLVE_NO_XDEV) && (w->mount < 0 || opener_mount_id(fd) != w->mount))
 		return -EXDEV;
 	r = follow(w, fd);
 	if (r <= 0)
@@ -135,7 +134,7 @@ int opener_resolve_by_hand(int root, const char *path, uint64_t resolve)
 	int r, fd;
 
 	if (resolve & RESOLVE_NO_XDEV)
-		w.mount = mount_id(root);
+		w.mount = opener_mount_id(root);
 	if (strlen(path) >= PROTOCOL_PATH_MAX)
 		return -ENAMETOOLONG;
 	(void)snprintf(w.rest, sizeof(w.rest), "%s", path);

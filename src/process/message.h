@@ -97,6 +97,8 @@ enum message_type {
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
+	/* opener -> broker: error, or fd and its identity */
+	MESSAGE_OPENED,
 	/* reader -> profiler */
 	MESSAGE_FRAMES, /* fd: the ring with the reader's records (frame-ring.h) */
 	/* profiler -> symbolizer */
@@ -345,6 +347,11 @@ struct message {
 			/* 0 or -errno; -EUCLEAN: the file is set aside for this process */
 			int32_t error;
 		} answer;
+		struct {
+			int32_t error;
+			uint32_t reserved;
+			struct file_identity file; /* 0: of a file in memory, or in /proc */
+		} opened;
 		struct {
 			int32_t error;
 			char text[PROTOCOL_PATH_MAX];

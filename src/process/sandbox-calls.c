@@ -11,6 +11,8 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/fiemap.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -139,6 +141,8 @@ static const struct sandbox_call calls[] = {
 	CALL(ALL, close),
 	CALL(ALL, fstat),
 	BITS(ALL, newfstatat, 3, AT_EMPTY_PATH, AT_EMPTY_PATH), /* fstat() of older libraries */
+	/* An open file's identity, without a wait for its server. */
+	BITS(ALL, statx, 2, AT_EMPTY_PATH, AT_EMPTY_PATH),
 	CALL(ALL, lseek),
 	BITS(ALL, mmap, 2, PROT_EXEC, 0),
 	BITS(ALL, mprotect, 2, PROT_EXEC, 0),
@@ -294,6 +298,7 @@ static const struct sandbox_call calls[] = {
 	CALL(O, statx),
 	CALL(O, newfstatat),
 	CALL(O, fstatfs),
+	ONLY(O, ioctl, 1, FS_IOC_FIEMAP), /* without flags it changes nothing */
 	CALL(O, readlinkat),
 	ONLY(O, fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(O, fcntl, 1, F_GETFD), /* these two: musl, at each open and fstat */

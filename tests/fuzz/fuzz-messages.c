@@ -41,9 +41,10 @@ static unsigned int take(struct input *in)
 }
 
 /* In the place of the process that opens with a deadline: nothing here waits for ever. */
-int opener_helper_open(struct opener_helper *h, const struct message *ask)
+int opener_helper_open(struct opener_helper *h, const struct message *ask,
+		       struct file_identity *ret)
 {
-	return opener_asked_file(ask);
+	return opener_asked_file(ask, ret);
 }
 
 /* ---- What is sent ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a process with mounts of its own: many, and such as never answer. */
-#include "tests/unit/fuse-file.h"
+#include "tests/unit/mounts-child.h"
 #include "tests/unit/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,193 +22,6 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-/* What a child with mounts of its own has, in memory that it shares with us. */
-struct shared {
-	struct message on_tmpfs, on_disk, on_fuse; /* files that it has mapped */
-	bool has_disk;
-	struct fuse_file away;
-	pid_t server, file_server;
-	pid_t others[OPENER_MAX_STUCK]; /* processes with its mounts */
-	int order[2], done[2];		/* pipes: a letter of what to do, and that it is done */
-};
-
-static char dir[] = "/tmp/perfwalk-mounts.XXXXXX";
-static struct shared *shared;
-
-#define FILE_BYTES 4096
-
-/* Maps a file, and describes the mapping as the profiler would ask for it. */
-static void map_open_file(int fd, const char *path, struct message *ret)
-{
-	void *map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
-	struct stat st;
-
-	CHECK(map != MAP_FAILED);
-	CHECK_INT(fstat(fd, &st), ==, 0);
-	(void)close(fd);
-	*ret = (struct message){.type = MESSAGE_ASK_FILE};
-	ret->ask_file.pid = (uint32_t)getpid();
-	ret->ask_file.start = (uintptr_t)map;
-	ret->ask_file.end = ret->ask_file.start + FILE_BYTES;
-	ret->ask_file.major = major(st.st_dev);
-	ret->ask_file.minor = minor(st.st_dev);
-	ret->ask_file.inode = st.st_ino;
-	message_set_text(ret->ask_file.path, sizeof(ret->ask_file.path), path);
-}
-
-/* The same with an ELF file of that path, which is made. */
-static void map_file(const char *path, struct message *ret)
-{
-	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
-	char begin[FILE_BYTES] = "\177ELF\2\1\1";
-
-	begin[16] = 3; /* ET_DYN */
-	CHECK_INT(fd, >=, 0);
-	CHECK_INT(write(fd, begin, sizeof(begin)), ==, sizeof(begin));
-	map_open_file(fd, path, ret);
-}
-
-/* More than 256 KiB of mount table. */
-static void mount_many(const char *tmpfs)
-{
-	char from[700], name[201];
-
-	memset(name, 'n', 200);
-	name[200] = '\0';
-	(void)snprintf(from, sizeof(from), "%s/%s", tmpfs, name);
-	CHECK_INT(mkdir(from, 0700), ==, 0);
-	for (int i = 0; i < 1500; i++)
-		CHECK_INT(mount(from, from, NULL, MS_BIND, NULL), ==, 0);
-}
-
-/* Answers the greeting, takes all that is asked, and says no more. */
-__attribute__((noreturn)) static void serve_silently(int fd, void *ctx)
-{
-	static char request[1 << 17];
-	const struct fuse_in_header *in = (const void *)request;
-	struct {
-		struct fuse_out_header header;
-		struct fuse_init_out init;
-	} out = {.header = {.len = sizeof(out)},
-		 .init = {.major = 7, .minor = 23, .max_write = 4096}};
-
-	(void)ctx;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	while (read(fd, request, sizeof(request)) > 0) {
-		out.header.unique = in->unique;
-		if (in->opcode == FUSE_INIT)
-			(void)!write(fd, &out, sizeof(out));
-	}
-	_exit(0);
-}
-
-static bool mount_silent(const char *point)
-{
-	pid_t server = fuse_mount(point, serve_silently, NULL);
-
-	shared->server = server;
-	return server > 0;
-}
-
-/* A file that is mapped from where nothing is mounted any more, and whose server is silent. */
-static bool map_and_unmount(const char *point)
-{
-	char path[600];
-	pid_t server;
-	int fd;
-
-	shared->away.fd = -EBADF;
-	shared->away.size = FILE_BYTES;
-	server = fuse_mount(point, fuse_serve_file, &shared->away);
-	shared->file_server = server;
-	if (!server)
-		return false;
-	(void)snprintf(path, sizeof(path), "%s/file", point);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	CHECK_INT(fd, >=, 0);
-	map_open_file(fd, path, &shared->on_fuse);
-	CHECK_INT(umount2(point, MNT_DETACH), ==, 0);
-	__atomic_store_n(&shared->away.is_silent, true, __ATOMIC_SEQ_CST);
-	return true;
-}
-
-/* The kernel asks this process what to mount on an access, and waits for the answer. */
-static bool mount_autofs(const char *point)
-{
-	char options[128];
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) < 0 || mkdir(point, 0700) < 0 || setpgid(0, 0) < 0)
-		return false;
-	(void)snprintf(options, sizeof(options), "fd=%d,pgrp=%d,minproto=5,maxproto=5,indirect",
-		       ends[1], (int)getpgrp());
-	return mount("automount", point, "autofs", 0, options) == 0;
-}
-
-static void start_others(void)
-{
-	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
-		pid_t pid = fork();
-
-		CHECK_INT(pid, >=, 0);
-		if (pid == 0) {
-			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			for (;;)
-				(void)pause();
-		}
-		shared->others[i] = pid;
-	}
-}
-
-static void in_the_child(void)
-{
-	char path[512], tmpfs[256], order, done = 'n';
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)close(shared->order[1]);
-	(void)snprintf(path, sizeof(path), "%s/disk", dir);
-	(void)snprintf(tmpfs, sizeof(tmpfs), "%s/tmpfs", dir);
-	if (mkdir(tmpfs, 0700) == 0 && unshare(CLONE_NEWNS) == 0 &&
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-	    mount("tmpfs", tmpfs, "tmpfs", 0, NULL) == 0) {
-		map_file(path, &shared->on_disk);
-		shared->has_disk = shared->on_disk.ask_file.major != 0;
-		(void)snprintf(path, sizeof(path), "%s/file", tmpfs);
-		map_file(path, &shared->on_tmpfs);
-		done = 'y';
-	}
-	CHECK_INT(write(shared->done[1], &done, 1), ==, 1);
-	while (read(shared->order[0], &order, 1) == 1) {
-		(void)snprintf(path, sizeof(path), "%s/%s", tmpfs,
-			       order == 'f'   ? "silent fs"
-			       : order == 'a' ? "auto"
-					      : "away");
-		done = 'y';
-		if (order == 'f')
-			done = mount_silent(path) ? 'y' : 'n';
-		else if (order == 'a')
-			done = mount_autofs(path) ? 'y' : 'n';
-		else if (order == 'l')
-			done = map_and_unmount(path) ? 'y' : 'n';
-		else if (order == 'o')
-			start_others();
-		else
-			mount_many(tmpfs);
-		CHECK_INT(write(shared->done[1], &done, 1), ==, 1);
-	}
-	_exit(0);
-}
-
-static bool told(char order)
-{
-	char done;
-
-	if (order)
-		CHECK_INT(write(shared->order[1], &order, 1), ==, 1);
-	CHECK_INT(read(shared->done[0], &done, 1), ==, 1);
-	return done == 'y';
-}
-
 static void remove_all(void)
 {
 	char path[256];
@@ -216,6 +30,13 @@ static void remove_all(void)
 	(void)unlink(path);
 	(void)snprintf(path, sizeof(path), "%s/own", dir);
 	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/lower/file", dir);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/lower", dir);
+	(void)rmdir(path);
+	(void)snprintf(path, sizeof(path), "%s/host", dir);
+	(void)umount2(path, MNT_DETACH);
+	(void)rmdir(path);
 	(void)snprintf(path, sizeof(path), "%s/tmpfs", dir);
 	(void)rmdir(path);
 	(void)rmdir(dir);
@@ -295,6 +116,13 @@ static void short_sleep(void)
 	(void)nanosleep(&t, NULL);
 }
 
+static int open_by(struct opener_helper *h, const struct message *ask)
+{
+	struct file_identity id;
+
+	return opener_helper_open(h, ask, &id);
+}
+
 /* What one gets once who tries it is stuck there. On a busy host one can be late before it gets
  * there: killed, it goes, and the next one tries. */
 static void get_stuck(struct opener_helper *h, const struct message *ask)
@@ -302,7 +130,7 @@ static void get_stuck(struct opener_helper *h, const struct message *ask)
 	int r;
 
 	for (int n = 0; n < 20; n = r == -ENOTSUP ? n + 1 : 0) {
-		r = opener_helper_open(h, ask);
+		r = open_by(h, ask);
 		CHECK(r == -ETIMEDOUT || r == -ENOTSUP);
 		short_sleep();
 	}
@@ -313,7 +141,7 @@ static void check_opens(struct opener_helper *h, const struct message *ask)
 {
 	int r;
 
-	while ((r = opener_helper_open(h, ask)) == -ETIMEDOUT || r == -ENOTSUP)
+	while ((r = open_by(h, ask)) == -ETIMEDOUT || r == -ENOTSUP)
 		short_sleep();
 	CHECK_INT(r, >=, 0);
 	(void)close(r);
@@ -368,7 +196,7 @@ static void test_a_helper_that_is_stuck(void)
 	map_own(&own);
 	get_stuck(h, &ask);
 	check_opens(h, &own);
-	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+	CHECK_INT(open_by(h, &ask), ==, -ENOTSUP);
 	opener_helper_free(h);
 }
 
@@ -390,13 +218,13 @@ static void test_as_many_as_may_be_stuck(void)
 	}
 	/* Nothing is opened any more, for nobody. */
 	for (int i = 0; i < 20; i++)
-		CHECK_INT(opener_helper_open(h, &own), ==, -ENOTSUP);
+		CHECK_INT(open_by(h, &own), ==, -ENOTSUP);
 	CHECK_INT(opener_helper_pid(h), ==, 0);
 
 	/* With the server the wait of all ends. */
 	CHECK_INT(kill(shared->server, SIGKILL), ==, 0);
 	for (uint32_t i = 0; i < OPENER_MAX_STUCK; i++) {
-		while ((r = opener_helper_open(h, &asks[i])) == -ENOTSUP || r == -ETIMEDOUT)
+		while ((r = open_by(h, &asks[i])) == -ENOTSUP || r == -ETIMEDOUT)
 			short_sleep();
 		CHECK_INT(r, <, 0);
 	}
@@ -423,9 +251,136 @@ static void test_unmounted_lazily(void)
 	get_stuck(h, &shared->on_fuse);
 	check_opens(h, &own);
 	CHECK_INT(kill(shared->file_server, SIGKILL), ==, 0);
-	while ((r = opener_helper_open(h, &shared->on_fuse)) == -ENOTSUP || r == -ETIMEDOUT)
+	while ((r = open_by(h, &shared->on_fuse)) == -ENOTSUP || r == -ETIMEDOUT)
 		short_sleep();
 	CHECK_INT(r, <, 0);
+	opener_helper_free(h);
+}
+
+/* In a process with the file open, which stays until the server is killed: its exit closes it. */
+static int identify_while_silent(int fd)
+{
+	struct file_identity id;
+	struct pollfd p = {.events = POLLIN};
+	int ends[2], r = -ETIMEDOUT;
+	pid_t pid;
+
+	CHECK_INT(pipe2(ends, O_CLOEXEC), ==, 0);
+	pid = fork();
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		r = file_identity_get(fd, &id);
+		if (r == 0 && id.size != FILE_BYTES)
+			r = -ESTALE;
+		(void)!write(ends[1], &r, sizeof(r));
+		_exit(0);
+	}
+	p.fd = ends[0];
+	for (int i = 0; i < 600 && poll(&p, 1, 100) == 0 &&
+			!__atomic_load_n(&shared->away.n_not_answered, __ATOMIC_SEQ_CST);
+	     i++)
+		;
+	if (p.revents)
+		CHECK_INT(read(ends[0], &r, sizeof(r)), ==, sizeof(r));
+	CHECK_INT(kill(shared->file_server, SIGKILL), ==, 0);
+	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	return r;
+}
+
+/*
+ * As long as its server answers, the file can be opened: but who has it open is at the mercy of the
+ * server from then on, so it must not leave the helper.
+ */
+static void test_unmounted_lazily_while_it_answers(void)
+{
+	struct opener_helper *h;
+	struct message copy;
+	struct file_identity id;
+	char path[128];
+	pid_t pid;
+	int fd, r;
+
+	if (!told('q')) {
+		fprintf(stderr, "SKIPPED: no FUSE here\n");
+		return;
+	}
+	opener_forget_mounts();
+	h = new_helper();
+	copy = shared->on_fuse;
+	copy.type = MESSAGE_ASK_COPY;
+	while ((r = opener_helper_open(h, &shared->on_fuse, &id)) == -ETIMEDOUT)
+		short_sleep();
+	CHECK_INT(r, ==, -ENOTSUP);
+	/* It says so itself. */
+	pid = opener_helper_pid(h);
+	CHECK_INT(pid, >, 0);
+	while ((r = opener_helper_open(h, &copy, &id)) == -ETIMEDOUT)
+		short_sleep();
+	CHECK_INT(r, ==, -ENOTSUP);
+	check_opens(h, &shared->on_disk);
+	opener_helper_free(h);
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx",
+		       shared->on_fuse.ask_file.pid,
+		       (unsigned long long)shared->on_fuse.ask_file.start,
+		       (unsigned long long)shared->on_fuse.ask_file.end);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	__atomic_store_n(&shared->away.is_silent, true, __ATOMIC_SEQ_CST);
+	CHECK_INT(identify_while_silent(fd), ==, 0);
+	(void)close(fd);
+	shared->away.n_not_answered = 0;
+}
+
+static int try(struct opener_helper *h, const struct message *ask)
+{
+	int r;
+
+	while ((r = open_by(h, ask)) == -ETIMEDOUT)
+		short_sleep();
+	return r < 0 ? r : close(r);
+}
+
+/*
+ * It hides the kind of what is below. Who may mount FUSE may mount an overlay over it: so one that
+ * does not say that its file is on a disk must be the host's.
+ */
+static void test_overlays(void)
+{
+	struct opener_helper *h;
+
+	if (!told('v')) {
+		fprintf(stderr, "SKIPPED: no FUSE, or no overlays of it and of tmpfs\n");
+		return;
+	}
+	opener_forget_mounts();
+	h = new_helper();
+	CHECK_INT(try(h, &shared->in_overlay[OVER_FUSE]), ==, -ENOTSUP);
+	CHECK_INT(try(h, &shared->in_overlay[OVER_MEMORY]), ==, -ENOTSUP);
+	if (shared->has_disk)
+		CHECK_INT(try(h, &shared->in_overlay[OVER_DISK]), ==, 0);
+	if (shared->in_overlay[OF_HOST].ask_file.pid)
+		CHECK_INT(try(h, &shared->in_overlay[OF_HOST]), ==, 0);
+	opener_helper_free(h);
+	CHECK_INT(kill(shared->file_server, SIGKILL), ==, 0);
+}
+
+/* What the broker compares with the files that were set aside. */
+static void test_the_helper_tells_the_identity(void)
+{
+	struct opener_helper *h = new_helper();
+	struct file_identity id = {0};
+	int r;
+
+	while ((r = opener_helper_open(h, &shared->on_disk, &id)) == -ETIMEDOUT)
+		short_sleep();
+	CHECK_INT(r, >=, 0);
+	CHECK_INT(id.ino, ==, shared->on_disk.ask_file.inode);
+	CHECK_INT(id.size, ==, FILE_BYTES);
+	CHECK_INT(id.mtime_ns, >, 0);
+	(void)close(r);
 	opener_helper_free(h);
 }
 
@@ -445,7 +400,7 @@ static void test_automounter_that_is_silent(void)
 	for (int i = 0; i < 3; i++) {
 		int r;
 
-		while ((r = opener_helper_open(h, &ask)) == -ENOTSUP)
+		while ((r = open_by(h, &ask)) == -ENOTSUP)
 			short_sleep();
 		/* -ENOENT: this kernel asks nobody for that. */
 		CHECK(r == -ETIMEDOUT || r == -ENOENT);
@@ -491,6 +446,10 @@ int main(int argc, char **argv)
 	CHECK(shared != MAP_FAILED);
 	CHECK_INT(pipe2(shared->order, O_CLOEXEC), ==, 0);
 	CHECK_INT(pipe2(shared->done, O_CLOEXEC), ==, 0);
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		SKIP("no mount namespace can be made");
+	if (!make_hosts_overlay())
+		fprintf(stderr, "SKIPPED: no overlay of tmpfs here\n");
 	child = fork();
 	CHECK_INT(child, >=, 0);
 	if (child == 0)
@@ -506,6 +465,9 @@ int main(int argc, char **argv)
 	RUN(test_a_silent_server);
 	RUN(test_a_helper_that_is_stuck);
 	RUN(test_as_many_as_may_be_stuck);
+	RUN(test_the_helper_tells_the_identity);
+	RUN(test_unmounted_lazily_while_it_answers);
+	RUN(test_overlays);
 	RUN(test_unmounted_lazily);
 	RUN(test_automounter_that_is_silent);
 	RUN(test_too_many_mounts);
