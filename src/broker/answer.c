@@ -48,6 +48,19 @@ static int open_with_help(const struct answer_sources *s, const struct message *
 	return opener_helper_open(s->helper, ask, &ret->opened.file);
 }
 
+/* Of a process that is gone, only we may know that it had the file mapped. */
+static int open_mapped(const struct answer_sources *s, const struct message *ask,
+		       struct message *ret)
+{
+	struct message seen = *ask;
+	int fd = open_with_help(s, ask, ret);
+
+	if (fd != -EACCES || !s->was_mapped || !s->was_mapped(s->ctx, &ask->ask_file))
+		return fd;
+	seen.type = MESSAGE_ASK_SEEN_FILE;
+	return open_with_help(s, &seen, ret);
+}
+
 static int open_memory(const struct answer_sources *s, const struct message *ask,
 		       struct message *ret)
 {
@@ -115,7 +128,7 @@ static const struct request {
 	bool takes_share; /* what it costs is for a stranger to choose */
 } requests[MESSAGE_N_TYPES] = {
 	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, false},
-	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_with_help, true, true},
+	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped, true, true},
 	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false, false},
 	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false, false},
 	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false, false},

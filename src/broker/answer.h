@@ -29,6 +29,9 @@ struct answer_sources {
 	int (*debug_file)(void *ctx, const struct message *ask);
 	/* May the process's memory be read, that is, is it not set aside? NULL: always. */
 	bool (*may_read)(void *ctx, uint32_t pid);
+	/* Has the kernel reported that the file was mapped, as far as that is still known? NULL:
+	 * it has not. The path may have no end. */
+	bool (*was_mapped)(void *ctx, const struct mapped_file_name *file);
 	void *ctx;
 };
 

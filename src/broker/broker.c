@@ -15,6 +15,7 @@
 
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
+#include "src/broker/seen.h"
 #include "src/process/kept-blocks.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
@@ -303,6 +304,14 @@ static int prepare(struct broker *b)
 	return 0;
 }
 
+/* supervisor_callbacks.was_mapped: the first event has the records of mappings. */
+static bool was_mapped(void *ctx, const struct mapped_file_name *file)
+{
+	const struct broker *b = ctx;
+
+	return b->options.n_events > 0 && seen_mapped(&b->events[0], file);
+}
+
 /* The kernel's events and what profilers share; neither when a file takes their place. */
 static int open_sources(struct broker *b)
 {
@@ -324,6 +333,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 						 .answer = on_ask,
 						 .debug_file = broker_debug_file,
 						 .may_read = broker_may_read,
+						 .was_mapped = was_mapped,
 						 .gone = on_gone,
 						 .watched = on_watched,
 						 .left = on_left,

@@ -25,6 +25,7 @@ libbroker_a_SOURCES = \
 	src/broker/quarantine.c src/broker/quarantine.h \
 	src/broker/readers.c \
 	src/broker/sampling.c \
+	src/broker/seen.c src/broker/seen.h \
 	src/broker/setup.c \
 	src/broker/stands.c \
 	src/broker/statistics.c \
@@ -42,6 +43,10 @@ check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/child-loop.h tests/unit/test.h
 tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libprocess.a libsample.a \
 	libprofile.a libutil.a $(INIH_LIBS)
+
+check_PROGRAMS += tests/unit/test-seen
+tests_unit_test_seen_SOURCES = tests/unit/test-seen.c tests/unit/test.h
+tests_unit_test_seen_LDADD = libbroker.a libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-custody
 tests_unit_test_custody_SOURCES = tests/unit/test-custody.c tests/unit/test.h

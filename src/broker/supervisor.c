@@ -97,6 +97,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		.other = callbacks->answer,
 		.debug_file = callbacks->debug_file,
 		.may_read = callbacks->may_read,
+		.was_mapped = callbacks->was_mapped,
 		.ctx = callbacks->ctx,
 	};
 	quarantine_open(&s->blame.quarantine, callbacks->strikes_path, callbacks->set_aside_ns,

@@ -36,6 +36,8 @@ struct supervisor_callbacks {
 	int (*debug_file)(void *ctx, const struct message *ask);
 	/* May the process's memory be read, that is, is it not set aside? NULL: always. */
 	bool (*may_read)(void *ctx, uint32_t pid);
+	/* See answer.h. */
+	bool (*was_mapped)(void *ctx, const struct mapped_file_name *file);
 	/* A child ended after supervisor_stop() (clean), or will not be started again (not clean,
 	 * unless its row is optional). */
 	void (*gone)(void *ctx, struct peer_id who, bool clean);

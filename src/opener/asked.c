@@ -31,6 +31,7 @@ int opener_asked_file(const struct message *ask, struct file_identity *ret)
 	*ret = (struct file_identity){0};
 	switch (ask->type) {
 	case MESSAGE_ASK_FILE:
+	case MESSAGE_ASK_SEEN_FILE:
 		return opener_mapped_file(ask, ret);
 	case MESSAGE_ASK_COPY:
 		return open_local(ask, ret);

@@ -50,9 +50,9 @@ static bool lies_on_disk(int fd)
 	return ioctl(fd, FS_IOC_FIEMAP, &m) == 0;
 }
 
-/* A mount that is looked for by its id, or else by the device of an overlay. */
+/* A mount that is looked for by its id, or by its device. */
 struct wanted_mount {
-	long id; /* -1: any */
+	long id;
 	unsigned int major, minor;
 };
 
@@ -94,13 +94,24 @@ static bool find_mount(uint32_t pid, bool (*wanted)(const char *, size_t, void *
 	return table >= 0 && opener_find_line(table, wanted, w) == 0;
 }
 
+bool opener_mount_device(int fd, uint32_t pid, unsigned int *ret_major, unsigned int *ret_minor)
+{
+	struct wanted_mount w = {.id = opener_mount_id(fd)};
+
+	if (w.id < 0 || !find_mount(pid, has_id, &w))
+		return false;
+	*ret_major = w.major;
+	*ret_minor = w.minor;
+	return true;
+}
+
 /* Is it an overlay that was mounted for the host? The device of its files can be another than its
  * own, so the mount leads to that. */
 static bool is_hosts_overlay(int fd, uint32_t pid)
 {
-	struct wanted_mount w = {.id = opener_mount_id(fd)};
+	struct wanted_mount w;
 
-	return w.id >= 0 && find_mount(pid, has_id, &w) &&
+	return opener_mount_device(fd, pid, &w.major, &w.minor) &&
 	       (find_mount(0, has_device, &w) || find_mount(1, has_device, &w));
 }
 

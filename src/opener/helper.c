@@ -151,6 +151,7 @@ static struct subject subject_of(const struct message *ask)
 {
 	switch (ask->type) {
 	case MESSAGE_ASK_FILE:
+	case MESSAGE_ASK_SEEN_FILE:
 	case MESSAGE_ASK_COPY:
 		return (struct subject){ask->ask_file.pid, ask->ask_file.major,
 					ask->ask_file.minor};

@@ -23,6 +23,9 @@ int opener_stat_cached(int fd, struct stat *ret);
 /* Opens the file of an O_PATH descriptor (borrowed) for reading, if it is a regular file, which
  * cannot block. Returns the descriptor or -errno. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
+/* For opener_resolve(), besides the kernel's flags: -EACCES unless everybody may search all
+ * directories on the way. */
+#define OPENER_PUBLIC (UINT64_C(1) << 63)
 /* Opens path inside root with O_PATH: a descriptor or -errno. resolve: flags of openat2(2), such as
  * RESOLVE_IN_ROOT, which may forbid links and other file systems. */
 int opener_resolve(int root, const char *path, uint64_t resolve);
@@ -42,8 +45,14 @@ bool opener_path_may_wait(const char *path);
 /* Is a device a filesystem that a virtual machine gets from its host, as our mount table or init's
  * says? To the rest of the kernel it is FUSE. */
 bool opener_is_virtiofs(uint32_t major, uint32_t minor);
+/* Do fstat and the maps of processes have different devices for the files of its filesystem? Btrfs
+ * has one for each subvolume; an overlay has its own, and another below. */
+bool opener_hides_device(int fd);
 /* The mount of a file, without asking a server; -1: unknown (before Linux 3.15). */
 long opener_mount_id(int fd);
+/* The device of a file's mount, as a process (0: we) sees it, which is that of its filesystem.
+ * false: it does not see the mount. */
+bool opener_mount_device(int fd, uint32_t pid, unsigned int *ret_major, unsigned int *ret_minor);
 /*
  * Can the server of an open file (borrowed) keep waiting forever who has it open? True of FUSE, and
  * of an overlay that may have FUSE below; also if the kernel does not tell the kind of filesystem.

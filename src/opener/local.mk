@@ -10,6 +10,7 @@ libopener_a_SOURCES = \
 	src/opener/helper.c src/opener/helper.h src/opener/helper-main.c \
 	src/opener/internal.h \
 	src/opener/listener.c src/opener/listener.h \
+	src/opener/mapped.c \
 	src/opener/memory.c \
 	src/opener/mount-line.c src/opener/mount-line.h \
 	src/opener/mounts.c \

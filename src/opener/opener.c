@@ -172,95 +172,12 @@ int opener_file_of_process(uint32_t pid, const char *path)
 	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
 }
 
-static int open_map_files(const struct message *ask, struct stat *st)
-{
-	_cleanup_close_ int path_fd = -EBADF;
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx",
-		       (unsigned long long)ask->ask_file.start,
-		       (unsigned long long)ask->ask_file.end);
-	path_fd = opener_open_proc(ask->ask_file.pid, name, O_PATH);
-	if (path_fd < 0)
-		return path_fd;
-	return opener_reopen_regular(path_fd, st);
-}
-
-/* An overlay has its own device number in fstat and the lower one in maps, or the reverse. */
-static bool hides_device(int fd)
+bool opener_hides_device(int fd)
 {
 	struct statfs fs;
 
 	return fstatfs(fd, &fs) == 0 &&
 	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
-}
-
-/* pid 0: our own root. Only there the device must match on every filesystem. */
-static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
-{
-	_cleanup_close_ int root = pid ? opener_open_proc(pid, "root", O_PATH | O_DIRECTORY)
-				       : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int path_fd = -EBADF;
-	int fd;
-
-	if (root < 0)
-		return root;
-	path_fd = opener_resolve(root, ask->ask_file.path, IN_ROOT);
-	if (path_fd < 0)
-		return path_fd;
-	fd = opener_reopen_regular(path_fd, st);
-	if (fd < 0)
-		return fd;
-	if (st->st_ino != ask->ask_file.inode ||
-	    (st->st_dev != makedev(ask->ask_file.major, ask->ask_file.minor) &&
-	     (!pid || !hides_device(fd)))) {
-		(void)close_fd(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
-int opener_mapped_file(const struct message *ask, struct file_identity *ret)
-{
-	uint32_t seen_by = ask->ask_file.pid;
-	_cleanup_close_ int fd = -EBADF;
-	struct stat st;
-	int r;
-
-	if (!message_text_ok(ask->ask_file.path, sizeof(ask->ask_file.path)))
-		return -EBADMSG;
-	if (!ask->ask_file.pid || opener_leads_up(ask->ask_file.path))
-		return -EINVAL;
-	if (opener_device_blocks(ask->ask_file.pid, ask->ask_file.major, ask->ask_file.minor))
-		return -ENOTSUP;
-
-	fd = open_map_files(ask, &st);
-	if (fd < 0 && ask->ask_file.path[0] == '/')
-		fd = open_in_root(ask->ask_file.pid, ask, &st);
-	/* The process is gone: its parent or we may have the same file at the same path. */
-	if (fd < 0 && fd != -ESTALE && ask->ask_file.path[0] == '/') {
-		const uint32_t others[] = {ask->ask_file.alternate_pid, 0};
-
-		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-			int other = -ENOENT;
-
-			/* In our root an untrusted path may mean another file, and lead to places
-			 * that the process cannot see. */
-			if (others[i] || (i == 1 && !opener_path_may_wait(ask->ask_file.path)))
-				other = open_in_root(others[i], ask, &st);
-
-			if (other >= 0) {
-				fd = other;
-				seen_by = others[i];
-				break;
-			}
-		}
-	}
-	fd = opener_check_contents(fd, OPENER_ELF | OPENER_JITDUMP, seen_by);
-	if (fd < 0)
-		return fd;
-	r = file_identity_get(fd, ret);
-	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n)
@@ -347,7 +264,7 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 	if (ask->ask_recorded_file.place == RECORDED_PATH && !ask->ask_recorded_file.n_build_id &&
 	    (st.st_ino != ask->ask_recorded_file.inode ||
 	     (st.st_dev != makedev(ask->ask_recorded_file.major, ask->ask_recorded_file.minor) &&
-	      !hides_device(fd))))
+	      !opener_hides_device(fd))))
 		return -ESTALE;
 	r = file_identity_get(fd, ret);
 	return r < 0 ? r : TAKE_FD(fd);

@@ -29,9 +29,13 @@ int opener_kills(void);
 int opener_kill_lines(void);
 
 /*
- * The file of a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the
- * alternate process's root and under our own. By path only if inode and device are those of the
- * mapping (an overlay hides the device: there the inode decides, but not under our own root).
+ * The file of a mapping: from the memory of the process, or of the alternate one, if that has the
+ * same file mapped; else by the path under /proc/PID/root, under the alternate process's root and
+ * under our own. By path only if inode and device are those of the mapping (an overlay hides the
+ * device: there the inode decides, but not under our own root); and only if one of the processes
+ * has the file mapped, if everybody may read it, or if the request is a MESSAGE_ASK_SEEN_FILE. A
+ * file that only lacks the last: -EACCES. Without privileges the kernel alone decides what may be
+ * read.
  * -EINVAL: process 0. -ESTALE: the path has another file. -ENOTSUP: on a filesystem that can block
  * forever (FUSE), or in a container with too many mounts. *ret: identity of the opened file.
  */

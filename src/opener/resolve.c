@@ -106,11 +106,21 @@ static int step_to_dots(struct path_walk *w, const char *component)
 	return 0;
 }
 
+/* May everybody search it? What is no directory has no entries to be found. */
+static bool is_public(int fd)
+{
+	struct stat st;
+
+	return opener_stat_cached(fd, &st) == 0 && (!S_ISDIR(st.st_mode) || (st.st_mode & S_IXOTH));
+}
+
 static int step(struct path_walk *w, const char *component)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
+	if ((w->resolve & OPENER_PUBLIC) && !is_public(top(w)))
+		return -EACCES;
 	if (strcmp(component, ".") == 0 || strcmp(component, "..") == 0)
 		return step_to_dots(w, component);
 	fd = openat(top(w), component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -151,8 +161,11 @@ int opener_resolve_by_hand(int root, const char *path, uint64_t resolve)
 int opener_resolve(int root, const char *path, uint64_t resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	int fd;
 
+	if (resolve & OPENER_PUBLIC)
+		return opener_resolve_by_hand(root, path, resolve);
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	if (fd >= 0)
 		return fd;
 	/* EPERM: an old seccomp filter without the call. */

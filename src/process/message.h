@@ -97,6 +97,8 @@ enum message_type {
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
+	/* broker -> opener: an ASK_FILE whose mapping the kernel has reported */
+	MESSAGE_ASK_SEEN_FILE,
 	/* opener -> broker: error, or fd and its identity */
 	MESSAGE_OPENED,
 	/* reader -> profiler */

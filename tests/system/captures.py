@@ -461,6 +461,21 @@ def short_command(directory):
     rig.check(30 <= n <= 60 and r.status == 0, f"a command that lives 50 ms: {n} samples of it")
 
 
+def private_programs(directory):
+    """Gone before anybody asks for their files, which only their owner could open by name. Each is a file of its own,
+    so no process that still lives has it mapped."""
+    private = rig.path("private")
+    os.mkdir(private, 0o700)
+    for i in range(40):
+        shutil.copy(os.path.join(directory, "blip"), os.path.join(private, f"blip{i}"))
+    stacks, _ = capture("programs in a private directory", "-F", "997", "--", "sh", "-c",
+                        "for i in $(seq 0 39); do ./blip$i 12; done", cwd=private)
+    seen = {s.comm for s in stacks if re.fullmatch(r"blip\d+", s.comm)}
+    named = {s.comm for s in stacks if "blip_burn" in s.user}
+    rig.check(len(seen) >= 30 and len(named) >= 0.9 * len(seen),
+              f"{len(named)} of {len(seen)} programs in a private directory have names after their end")
+
+
 def target_dies(directory):
     chain = rig.start(["./chain"], cwd=directory)
     out = rig.path("dies.folded")
@@ -619,7 +634,7 @@ def main():
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
     for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command,
-                 target_dies, disk, nobody_reads, daemon, many_cpus):
+                 private_programs, target_dies, disk, nobody_reads, daemon, many_cpus):
         begin = time.monotonic()
         test(directory)
         rig.end_started()

@@ -154,6 +154,7 @@ static struct message silent_file(pid_t pid, uint32_t minor)
 {
 	struct message ask = shared->on_disk;
 
+	ask.type = MESSAGE_ASK_SEEN_FILE; /* to be looked for by its path */
 	ask.ask_file.pid = (uint32_t)pid;
 	ask.ask_file.start = 0x1000;
 	ask.ask_file.end = 0x2000;

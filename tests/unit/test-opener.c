@@ -143,10 +143,70 @@ static void write_elf(int fd, uint8_t type)
 
 static void write_file(const char *path, const void *bytes, size_t n)
 {
-	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
 
 	CHECK_INT(write(fd, bytes, n), ==, n);
 	(void)close(fd);
+}
+
+/* As root: a program's file that only its owner may reach. */
+static void test_files_that_nobody_has_mapped(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct file_identity id;
+	struct message m;
+	char path[256];
+	pid_t gone;
+	void *map;
+	int fd;
+
+	if (geteuid() != 0)
+		return; /* the kernel decides */
+	path_in(path, sizeof(path), "file");
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	CHECK_INT(ftruncate(fd, (off_t)page), ==, 0);
+	write_elf(fd, 3);
+	gone = fork();
+	if (gone == 0)
+		_exit(0);
+	CHECK_INT(waitpid(gone, NULL, 0), ==, gone);
+
+	/* A range that is not there, of us; of a process that never was, with our root or with
+	 * another's. */
+	CHECK_INT(chmod(dir, 0755), ==, 0);
+	ask_about(&m, path);
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EACCES);
+	m.ask_file.pid = (uint32_t)gone;
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EACCES);
+	m.ask_file.alternate_pid = (uint32_t)getpid();
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EACCES);
+	/* Everybody may read it, but not get there. */
+	CHECK_INT(chmod(path, 0644), ==, 0);
+	CHECK_INT(chmod(dir, 0750), ==, 0);
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EACCES);
+	CHECK_INT(chmod(dir, 0755), ==, 0);
+	CHECK_INT(close(opener_mapped_file(&m, &id)), ==, 0);
+
+	/* Only the broker can say that it was mapped; then the inode must be right nevertheless. */
+	CHECK_INT(chmod(path, 0600) | chmod(dir, 0700), ==, 0);
+	m.type = MESSAGE_ASK_SEEN_FILE;
+	CHECK_INT(close(opener_mapped_file(&m, &id)), ==, 0);
+	m.ask_file.inode++;
+	CHECK_INT(opener_mapped_file(&m, &id), <, 0);
+
+	/* It is mapped elsewhere than is said, by us or by the parent. */
+	map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(map != MAP_FAILED);
+	ask_about(&m, path);
+	CHECK_INT(close(opener_mapped_file(&m, &id)), ==, 0);
+	m.ask_file.pid = (uint32_t)gone;
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EACCES);
+	m.ask_file.alternate_pid = (uint32_t)getpid();
+	CHECK_INT(close(opener_mapped_file(&m, &id)), ==, 0);
+	CHECK_INT(id.ino, ==, m.ask_file.inode);
+	(void)munmap(map, page);
+	(void)close(fd);
+	CHECK_INT(unlink(path), ==, 0);
 }
 
 static void test_files_by_path(void)
@@ -158,9 +218,10 @@ static void test_files_by_path(void)
 	int fd;
 
 	path_in(path, sizeof(path), "file");
-	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 	write_elf(fd, 3);
 	close(fd);
+	CHECK_INT(chmod(dir, 0755), ==, 0);
 
 	ask_about(&m, path);
 	fd = opener_mapped_file(&m, &id);
@@ -839,6 +900,7 @@ static void test_stacks_of_blocked_threads(void)
 
 int main(void)
 {
+	(void)umask(022);
 	CHECK(mkdtemp(dir));
 	(void)atexit(remove_all);
 	RUN(test_messages_of_the_wrong_form);
@@ -846,6 +908,7 @@ int main(void)
 	RUN(test_a_full_socket_is_not_waited_for);
 	RUN(test_the_status_page_keeps_its_size);
 	RUN(test_every_type_has_a_size);
+	RUN(test_files_that_nobody_has_mapped);
 	RUN(test_files_by_path);
 	RUN(test_only_code_is_handed_out);
 	RUN(test_only_code_of_recordings);
