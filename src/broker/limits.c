@@ -12,8 +12,9 @@
 #include "src/symbolizer/setup.h"
 
 #define PAYLOAD_FILE_BYTES (UINT64_C(128) << 20) /* they are of 4M each; tables of top */
-/* By default all these together are below the unit's MemoryMax (tests/unit/test-limits.c): what
- * somebody makes us allocate is refused before the kernel kills one of us for it. */
+/* All these together are below the unit's MemoryMax, with as many CPUs and destinations as its
+ * comment says (tests/unit/test-limits.c): what somebody makes us allocate is refused before the
+ * kernel kills one of us for it. */
 #define DATA_BYTES     (UINT64_C(64) << 20)  /* of any child */
 #define PROFILER_BYTES (UINT64_C(128) << 20) /* tables of processes, files and threads */
 /* Its descriptors apart from files, rings and windows; and files that it can hardly do without. */

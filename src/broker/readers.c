@@ -298,7 +298,14 @@ static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 
 void broker_limit_reader(const void *ctx, struct privileges *ret)
 {
-	ret->max_data = READER_DATA_BYTES;
+	const struct broker *b = ctx;
+	uint64_t n = b->events[0].cpus.n ? b->events[0].cpus.n : 1;
+
+	ret->max_data = READERS_DATA_BYTES / n;
+	if (ret->max_data > READER_MAX_DATA_BYTES)
+		ret->max_data = READER_MAX_DATA_BYTES;
+	if (ret->max_data < READER_MIN_DATA_BYTES)
+		ret->max_data = READER_MIN_DATA_BYTES;
 }
 
 static void add_event(struct setup_reader *s, const struct events *e)

@@ -130,7 +130,7 @@ def check_engines(at):
 
 # What this host does not give: control groups with limits, as much as the file asks for. podman's storage in a machine
 # under an overlay has none of its own.
-OF_QUADLET = {"nofile=65536:65536": "nofile=1024:1024 --ulimit nproc=1024:1024", "--memory 1536m --pids-limit 320": "--pids-limit 0"}
+OF_QUADLET = {"nofile=65536:65536": "nofile=1024:1024 --ulimit nproc=1024:1024", "--memory 2048m --pids-limit 320": "--pids-limit 0"}
 STORAGE = """[storage]
 driver = "vfs"
 runroot = "/run/containers/storage"

@@ -63,7 +63,7 @@ def exposure(machine, name):
 
 def settings(machine, name):
     """A kill for want of memory ends one process, and systemd lets the others go on."""
-    wanted = {"OOMPolicy": "continue", "MemoryMax": str(1536 << 20), "LimitCORE": "0", "WatchdogUSec": "1min"}
+    wanted = {"OOMPolicy": "continue", "MemoryMax": str(2048 << 20), "LimitCORE": "0", "WatchdogUSec": "1min"}
     have = {key: machine.run("systemctl", "show", "-P", key, "perfwalk").strip() for key in wanted}
     rig.check(have == wanted, f"{name}: what systemd will do: {have}")
 
