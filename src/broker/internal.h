@@ -20,7 +20,7 @@
 #define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* memory for the profile of a capture */
 #define BROKER_PULL_BYTES    (UINT64_C(16) << 20) /* memory for a profile pulled over HTTP */
 
-/* RLIMIT_DATA of the broker, and of the process that opens files. */
+/* RLIMIT_DATA of the broker. */
 #define BROKER_DATA_BYTES (UINT64_C(32) << 20)
 
 struct statistics;

@@ -205,6 +205,7 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->cpu_limit_ppm = b->options.config->cpu_ppm;
 	ret->reduced = b->budget.reduced;
 	ret->n_files_set_aside = supervisor_n_set_aside(b->supervisor);
+	ret->n_files_refused = opener_helper_n_refused(supervisor_opener(b->supervisor));
 	ret->n_interpreters = b->readers.n_clients;
 	ret->n_not_allowed = b->readers.n_not_allowed;
 	ret->n_kept_waiting = b->readers.n_set_aside;

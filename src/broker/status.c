@@ -144,6 +144,7 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_count(out, "windows", s.counts.windows);
 	print_count(out, "payloads", s.counts.payloads);
 	print_count(out, "files_set_aside", s.n_files_set_aside);
+	print_count(out, "files_refused", s.n_files_refused);
 	print_count(out, "interpreters", s.n_interpreters);
 	print_count(out, "interpreters_not_allowed", s.n_not_allowed);
 	print_count(out, "interpreters_kept_waiting", s.n_kept_waiting);

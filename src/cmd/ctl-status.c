@@ -110,6 +110,11 @@ static void print_samples(const struct lines *l, FILE *out)
 	if (number(l, "files_set_aside"))
 		(void)fprintf(out, "          %llu files set aside, see the log\n",
 			      number(l, "files_set_aside"));
+	if (number(l, "files_refused"))
+		(void)fprintf(
+			out,
+			"Refused   %llu requests for files on filesystems that do not answer\n",
+			number(l, "files_refused"));
 }
 
 static unsigned long long of_prefix(const struct lines *l, const char *prefix, const char *what)

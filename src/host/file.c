@@ -17,11 +17,15 @@
 #include <unistd.h>
 
 #include "src/host/internal.h"
+#include "util/clock.h"
 
 #define IDLE_WINDOWS   10 /* how long entries without a mapping are kept */
 #define UID_ROW_BITS   16 /* the row is a part of the uid, so no index is needed */
 #define MAX_FAILURES   4  /* try to open a file through so many processes */
 #define MAX_PATH_BYTES 4096
+/* How long after an attempt that had no answer in time the next one is made. */
+#define MIN_OFF_NS NSEC_PER_SEC
+#define MAX_OFF_NS (64 * NSEC_PER_SEC)
 
 static struct file *file_of(struct host_file *f)
 {
@@ -95,6 +99,17 @@ void file_used(struct host *h, struct host_file *pub)
 	f->used = true;
 }
 
+/* The host, or another file, is to blame, so this is no failure: the file is tried again later. */
+static void put_off(struct host *h, struct file *f)
+{
+	f->pub.tried = false;
+	f->off_ns = f->off_ns ? 2 * f->off_ns : MIN_OFF_NS;
+	if (f->off_ns > MAX_OFF_NS)
+		f->off_ns = MAX_OFF_NS;
+	f->not_before_ns = h->time_ns + f->off_ns;
+	h->stats.deferred++;
+}
+
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m)
 {
 	struct file *f;
@@ -109,6 +124,8 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 	if (f->pub.tried &&
 	    (f->pub.fd >= 0 || f->failed_pid == p->pid || f->n_failed >= MAX_FAILURES))
 		return f->pub.fd;
+	if (h->time_ns < f->not_before_ns)
+		return -1;
 	f->pub.tried = true;
 	h->stats.file_opens++;
 	fd = h->source.open_file ? h->source.open_file(h->source.ctx, p->pid, p->parent_pid,
@@ -119,17 +136,20 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 		h->stats.deferred++;
 		return -1;
 	}
+	if (fd == -ETIMEDOUT || fd == -EBUSY) {
+		put_off(h, f);
+		return -1;
+	}
 	if (fd < 0) {
 		h->stats.file_open_failed++;
-		/* A timeout says nothing about the process, so try it again. */
-		if (fd != -ETIMEDOUT)
-			f->failed_pid = p->pid;
+		f->failed_pid = p->pid;
 		f->n_failed++;
 		return -1;
 	}
 	f->pub.fd = fd;
 	(void)file_identity_get(fd, &f->contents);
 	f->n_failed = 0;
+	f->off_ns = 0;
 	lru_push(h, f);
 	h->stats.open_files++;
 	while (h->stats.open_files > h->limits.max_open_files)

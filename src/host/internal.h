@@ -72,6 +72,7 @@ struct file {
 	uint32_t last_window;
 	uint32_t failed_pid; /* opening failed last through this process */
 	uint32_t n_failed;
+	uint64_t not_before_ns, off_ns; /* put off until then, by that; 0: it is not */
 	bool indexed;
 	struct file_identity contents;	  /* when it was opened; ino 0: unknown */
 	uint32_t round;			  /* of the last comparison, see host_begin() */

@@ -166,6 +166,9 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	put_gauge(out, "files_set_aside",
 		  "Files set aside because the process that read them died or took too long.",
 		  s->n_files_set_aside);
+	put_counter(out, "files_refused_total",
+		    "Requests for files refused because a filesystem did not answer.",
+		    s->n_files_refused);
 }
 
 static void print_interpreters(const struct statistics *s, FILE *out)

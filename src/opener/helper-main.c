@@ -22,6 +22,7 @@ static void confine(enum sandbox_mode seccomp)
 {
 	int r = privileges_keep_opening();
 
+	privileges_limit_data(OPENER_DATA_BYTES);
 	if (r < 0)
 		log_warning("the process that opens files keeps all privileges: %s", strerror(-r));
 	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);

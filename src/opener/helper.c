@@ -12,6 +12,7 @@
 
 #include "src/opener/helper.h"
 #include "src/opener/internal.h"
+#include "src/opener/stuck.h"
 #include "src/process/setup.h"
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
@@ -24,11 +25,6 @@
 #define START_NS      (5 * NSEC_PER_SEC)    /* a start opens no untrusted files */
 #define STUCK_SECONDS 60
 
-/* The process and device of a request. */
-struct subject {
-	uint32_t pid, major, minor; /* 0: none; 0, 0: not known */
-};
-
 struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
@@ -36,11 +32,8 @@ struct opener_helper {
 	bool ready; /* it takes requests */
 	int sock;
 	uint32_t seq;
-	struct stuck {
-		pid_t pid; /* 0: free */
-		struct subject subject;
-	} stuck[OPENER_MAX_STUCK];
-	struct log_ratelimit late_log, start_log;
+	struct stuck_table stuck;
+	struct log_ratelimit late_log, start_log, full_log;
 };
 
 int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp)
@@ -60,10 +53,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 {
 	if (!h)
 		return NULL;
-	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
-		if (h->stuck[i].pid) /* do not wait for it */
-			(void)waitpid(h->stuck[i].pid, NULL, WNOHANG);
-	}
+	(void)stuck_reap(&h->stuck); /* do not wait for them */
 	if (h->pid) {
 		(void)kill(h->pid, SIGKILL);
 		(void)waitpid(h->pid, NULL, 0);
@@ -139,64 +129,62 @@ static int get_ready(struct opener_helper *h)
 	return r;
 }
 
-static void reap(struct opener_helper *h)
+static struct stuck_subject subject_of(const struct message *ask)
 {
-	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
-		if (h->stuck[i].pid && waitpid(h->stuck[i].pid, NULL, WNOHANG) != 0)
-			h->stuck[i].pid = 0;
-	}
-}
+	struct stuck_subject s = {.uid = UINT32_MAX};
 
-static struct subject subject_of(const struct message *ask)
-{
 	switch (ask->type) {
 	case MESSAGE_ASK_FILE:
 	case MESSAGE_ASK_SEEN_FILE:
 	case MESSAGE_ASK_COPY:
-		return (struct subject){ask->ask_file.pid, ask->ask_file.major,
-					ask->ask_file.minor};
+		s.pid = ask->ask_file.pid;
+		s.major = ask->ask_file.major;
+		s.minor = ask->ask_file.minor;
+		break;
 	case MESSAGE_ASK_PERF_MAP:
 	case MESSAGE_ASK_MEMORY:
-		return (struct subject){ask->ask_pid.pid, 0, 0};
+		s.pid = ask->ask_pid.pid;
+		break;
 	case MESSAGE_ASK_DEBUG_FILE:
-		return (struct subject){ask->ask_debug_file.pid, 0, 0};
+		s.pid = ask->ask_debug_file.pid;
+		break;
 	case MESSAGE_ASK_TABLE:
-		return (struct subject){ask->ask_table.pid, 0, 0};
+		s.pid = ask->ask_table.pid;
+		break;
 	case MESSAGE_ASK_CONTEXT:
-		return (struct subject){ask->ask_context.pid, 0, 0};
+		s.pid = ask->ask_context.pid;
+		break;
 	case MESSAGE_ASK_BLOCKED:
-		return (struct subject){ask->ask_blocked.pid, 0, 0};
+		s.pid = ask->ask_blocked.pid;
+		break;
 	default:
-		return (struct subject){0, 0, 0};
+		break;
 	}
+	if (s.pid)
+		(void)opener_user(s.pid, &s.uid);
+	return s;
 }
 
-static bool is_same(const struct subject *a, const struct subject *b)
-{
-	return a->pid == b->pid ||
-	       ((a->major || a->minor) && a->major == b->major && a->minor == b->minor);
-}
-
-/* The entry for the next late helper; NULL: refuse s. */
-static struct stuck *find_place(struct opener_helper *h, const struct subject *s)
-{
-	struct stuck *place = NULL;
-
-	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
-		if (!h->stuck[i].pid)
-			place = &h->stuck[i];
-		else if (is_same(&h->stuck[i].subject, s))
-			return NULL;
-	}
-	return place;
-}
-
-static void tell_stuck(struct opener_helper *h, const struct subject *s)
+static void tell_stuck(struct opener_helper *h, const struct stuck_subject *s)
 {
 	if (log_ratelimit(&h->late_log, STUCK_SECONDS))
 		log_warning("a file of process %u (device %u:%u) cannot be opened in time; a "
 			    "filesystem that it uses does not answer",
 			    s->pid, s->major, s->minor);
+}
+
+/* Said where it concerns others than those who are to blame. */
+static void tell_refused(struct opener_helper *h, uint32_t n_stuck)
+{
+	if (n_stuck >= STUCK_FEW && log_ratelimit(&h->full_log, STUCK_SECONDS))
+		log_warning("%u processes that open files are stuck at filesystems that do not "
+			    "answer; until they end, %s are opened, and frames of other files "
+			    "have no names (files_refused in perfwalk ctl status counts them). To "
+			    "end them, unmount these filesystems with umount -f",
+			    n_stuck,
+			    n_stuck < STUCK_MAX ? "only files of other users and of devices known "
+						  "to answer"
+						: "no new files");
 }
 
 static void tell_no_start(struct opener_helper *h, int r)
@@ -206,10 +194,10 @@ static void tell_no_start(struct opener_helper *h, int r)
 }
 
 /* Abandons the helper and its answer. */
-static void give_up(struct opener_helper *h, struct stuck *place, const struct subject *s)
+static void give_up(struct opener_helper *h, const struct stuck_subject *s)
 {
 	(void)kill(h->pid, SIGKILL);
-	*place = (struct stuck){h->pid, *s};
+	stuck_add(&h->stuck, h->pid, s, clock_monotonic_ns());
 	h->sock = close_fd(h->sock);
 	h->pid = 0;
 }
@@ -318,26 +306,33 @@ void opener_helper_prepare(struct opener_helper *h)
 int opener_helper_open(struct opener_helper *h, const struct message *ask,
 		       struct file_identity *ret)
 {
-	struct subject s = subject_of(ask);
-	struct stuck *place;
+	struct stuck_subject s = subject_of(ask);
+	uint32_t n_stuck = stuck_reap(&h->stuck);
 	bool late = false;
 	int r;
 
-	reap(h);
-	place = find_place(h, &s);
-	if (!place)
-		return -ENOTSUP;
+	if (!stuck_allows(&h->stuck, &s, clock_monotonic_ns())) {
+		tell_refused(h, n_stuck);
+		return -EBUSY;
+	}
 	r = get_ready(h);
 	if (r < 0) {
 		tell_no_start(h, r);
 		if (h->pid)
-			give_up(h, place, &s);
+			give_up(h, &(struct stuck_subject){.uid = UINT32_MAX});
 		return r;
 	}
 	r = request(h, ask, ret, &late);
 	if (late) {
 		tell_stuck(h, &s);
-		give_up(h, place, &s);
+		give_up(h, &s);
+	} else if (r >= 0) {
+		stuck_learn(&h->stuck, &s);
 	}
 	return r;
+}
+
+uint64_t opener_helper_n_refused(const struct opener_helper *h)
+{
+	return h->stuck.n_refused;
 }

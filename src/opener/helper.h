@@ -7,8 +7,8 @@
  * to access other processes and to read, and its filter of system calls lets it open files only for
  * reading.
  *
- * A late helper is killed and replaced. Until it has ended, requests for the same process or device
- * are refused; while OPENER_MAX_STUCK of them have not ended, all requests are.
+ * A late helper is killed and replaced. For a minute, and until it has ended, requests for the same
+ * process or device are refused. stuck.h says what happens if many have not ended.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,7 +16,8 @@
 #include "src/process/message.h"
 #include "src/process/sandbox.h"
 
-#define OPENER_MAX_STUCK 4
+/* RLIMIT_DATA of the process. */
+#define OPENER_DATA_BYTES (UINT64_C(16) << 20)
 
 struct opener_helper;
 
@@ -36,11 +37,13 @@ void opener_helper_prepare(struct opener_helper *h);
 /*
  * Answers a request: the result of opener_asked_file(), whose descriptor is the caller's. Close it
  * before the next request: until then the helper has it open as well. *ret: its identity.
- * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno
+ * -ETIMEDOUT: no answer in time; -EBUSY: refused, because earlier ones had none; another -errno
  * (logged): no helper could be started.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask,
 		       struct file_identity *ret);
+/* How many requests were refused so. */
+uint64_t opener_helper_n_refused(const struct opener_helper *h);
 /* The process id of the current helper; 0: none. */
 pid_t opener_helper_pid(const struct opener_helper *h);
 /* The current helper's filter of system calls, according to the kernel. */

@@ -17,8 +17,12 @@ libopener_a_SOURCES = \
 	src/opener/opener.c src/opener/opener.h \
 	src/opener/proc.c \
 	src/opener/resolve.c \
-	src/opener/state-dir.c src/opener/state-dir.h
+	src/opener/state-dir.c src/opener/state-dir.h \
+	src/opener/stuck.c src/opener/stuck.h
 
+check_PROGRAMS += tests/unit/test-stuck
+tests_unit_test_stuck_SOURCES = tests/unit/test-stuck.c tests/unit/test.h
+tests_unit_test_stuck_LDADD = libopener.a libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-opener tests/unit/test-mounts tests/unit/test-context
 tests_unit_test_context_SOURCES = tests/unit/test-context.c tests/unit/context-publisher.h tests/unit/test.h
 tests_unit_test_context_LDADD = libopener.a libprocess.a libutil.a

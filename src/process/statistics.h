@@ -45,6 +45,7 @@ struct statistics {
 	struct status_counts counts;
 	struct status_destination destinations[STATUS_MAX_DESTINATIONS];
 	uint64_t store_files, store_bytes;
+	uint64_t n_files_refused; /* not opened, because a filesystem does not answer */
 	uint64_t start_unix_ns; /* of the broker */
 	/* how long ago the profiler last read all rings; UINT64_MAX: not yet */
 	uint64_t drained_before_ns;

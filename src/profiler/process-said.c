@@ -379,7 +379,7 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 	_cleanup_free_ struct collection *c = calloc(1, sizeof(*c));
 	_cleanup_close_ int fd = outside_open_context(of->outside, p, 0, true);
 
-	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT)
+	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT || fd == -EBUSY)
 		return false;
 	c->of = of;
 	c->in_pod = in_pod;

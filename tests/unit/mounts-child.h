@@ -18,6 +18,9 @@
 
 #include "src/opener/helper.h"
 
+#define FILE_BYTES 4096
+#define N_OTHERS   6 /* fewer than may be stuck, more than few */
+
 enum { OVER_FUSE, OVER_DISK, OVER_MEMORY, OF_HOST, N_OVERLAYS };
 
 /* What a child with mounts of its own has, in memory that it shares with us. */
@@ -27,14 +30,12 @@ struct shared {
 	bool has_disk;
 	struct fuse_file away;
 	pid_t server, file_server;
-	pid_t others[OPENER_MAX_STUCK]; /* processes with its mounts */
-	int order[2], done[2];		/* pipes: a letter of what to do, and that it is done */
+	pid_t others[N_OTHERS]; /* processes with its mounts */
+	int order[2], done[2];	/* pipes: a letter of what to do, and that it is done */
 };
 
 static char dir[] = "/tmp/perfwalk-mounts.XXXXXX";
 static struct shared *shared;
-
-#define FILE_BYTES 4096
 
 /* Maps a file, and describes the mapping as the profiler would ask for it. */
 static void map_open_file(int fd, const char *path, struct message *ret)
@@ -213,7 +214,7 @@ static bool mount_autofs(const char *point)
 
 static void start_others(void)
 {
-	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
+	for (int i = 0; i < N_OTHERS; i++) {
 		pid_t pid = fork();
 
 		CHECK_INT(pid, >=, 0);

@@ -23,6 +23,7 @@ static struct {
 	uint64_t wall, maps_take_ns;   /* a clock of our own, and what a maps read takes by it */
 	const char *comm, *exe, *file; /* NULL: /dev/null */
 	bool is_kernel, no_process, no_file, file_later;
+	int file_error;
 	uint32_t n_maps, n_infos, n_files, n_cgroups, n_freed, n_freed_processes;
 	uint32_t file_pid;
 	uint32_t gone_pid; /* of whom nothing is known any more */
@@ -52,6 +53,8 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 	outside.file_pid = pid;
 	if (outside.file_later)
 		return -EAGAIN;
+	if (outside.file_error)
+		return outside.file_error;
 	return outside.no_file
 		       ? -ENOENT
 		       : open(outside.file ? outside.file : "/dev/null", O_RDONLY | O_CLOEXEC);
@@ -747,6 +750,41 @@ static void test_file_put_off(void)
 	CHECK_INT(host_file_open(h, p, host_mapping_find(h, p, 0x400000, 1000)), >=, 0);
 }
 
+/* A filesystem that does not answer says nothing of a file that is on another. It is tried again,
+ * ever more rarely, as long as it is mapped. */
+static void test_file_of_a_stuck_opener(void)
+{
+	static const int errors[] = {-ETIMEDOUT, -EBUSY};
+	_cleanup_(host_freep) struct host *h = new_host();
+	uint64_t now = 1000;
+
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		const struct host_file_key key = {8, 3, 2000 + i, 1};
+		uint32_t before = outside.n_files, pid = 20 + (uint32_t)i;
+		struct host_process *p = host_process_get(h, pid, pid, now);
+
+		host_on_mmap(h, pid, 0x10000, 0x1000, 0, &key, "/lib/x", now);
+		outside.file_error = errors[i];
+		/* Ten minutes, a sample each second. */
+		for (int second = 0; second < 600; second++) {
+			now += NSEC_PER_SEC;
+			host_see_time(h, now);
+			CHECK_INT(host_file_open(h, p, &p->mappings[0]), ==, -1);
+		}
+		CHECK_INT(outside.n_files - before, >=, 8);
+		CHECK_INT(outside.n_files - before, <=, 20);
+		outside.file_error = 0;
+		for (int second = 0; second < 70; second++) {
+			now += NSEC_PER_SEC;
+			host_see_time(h, now);
+			if (host_file_open(h, p, &p->mappings[0]) >= 0)
+				break;
+		}
+		CHECK_INT(p->mappings[0].file->fd, >=, 0);
+	}
+	CHECK_INT(host_stats(h)->file_open_failed, ==, 0);
+}
+
 static void test_files_are_forgotten(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -1049,6 +1087,7 @@ int main(void)
 	RUN(test_plain_mmap_records);
 	RUN(test_file_opening);
 	RUN(test_file_put_off);
+	RUN(test_file_of_a_stuck_opener);
 	RUN(test_files_are_forgotten);
 	RUN(test_a_file_is_rewritten);
 	RUN(test_cgroups);

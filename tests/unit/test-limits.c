@@ -7,6 +7,7 @@
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/opener/helper.h"
+#include "src/opener/stuck.h"
 #include "src/profiler/handover.h"
 #include "src/symbolizer/payloads.h"
 #include "tests/unit/test.h"
@@ -69,7 +70,7 @@ static uint64_t sum_of(uint32_t n_cpus, uint32_t n_destinations)
 	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
 
 	b.events[0].cpus.n = n_cpus;
-	sum += BROKER_DATA_BYTES * (1 + 1 + OPENER_MAX_STUCK);
+	sum += BROKER_DATA_BYTES + OPENER_DATA_BYTES * (1 + STUCK_MAX);
 	for (int kind = 0; kind < PEER_N; kind++) {
 		struct privileges p = {.uid = 0};
 
