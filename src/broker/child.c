@@ -134,6 +134,13 @@ int child_send(struct child *c, const struct message *m, const int *fds, size_t 
 	return child_sent(c, message_send(c->control, m, fds, n_fds));
 }
 
+int child_send_now(struct child *c, const struct message *m, const int *fds, size_t n_fds)
+{
+	if (c->control < 0 || c->deaf)
+		return -ENOTCONN;
+	return child_sent(c, message_try_send(c->control, m, fds, n_fds));
+}
+
 /* A child that does not read must not make the broker wait: no timers, no other children would be
  * served until the watchdog acts. */
 int child_sent(struct child *c, int r)

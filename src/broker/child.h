@@ -54,6 +54,8 @@ bool child_is_there(const struct child *c);
 uint64_t child_start_later(struct child *c);
 /* message_send() on its control socket. -ENOTCONN: it does not run, or does not listen. */
 int child_send(struct child *c, const struct message *m, const int *fds, size_t n_fds);
+/* The same without waiting: its socket takes some hundred small messages. */
+int child_send_now(struct child *c, const struct message *m, const int *fds, size_t n_fds);
 /* r: what a send returned. -EAGAIN means that the child does not read its messages: kills it.
  * Returns r. */
 int child_sent(struct child *c, int r);

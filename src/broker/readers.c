@@ -48,7 +48,7 @@ static void close_client(struct broker_client *c)
 	c->maps = close_fd(c->maps);
 }
 
-static int send_client(const struct broker_client *c, int control)
+static struct message message_of(const struct broker_client *c)
 {
 	struct message m = {.type = MESSAGE_CLIENT};
 
@@ -59,7 +59,7 @@ static int send_client(const struct broker_client *c, int control)
 	m.client.minor = c->minor;
 	m.client.threads = c->threads;
 	m.client.in_front = c->in_front;
-	return message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
+	return m;
 }
 
 static bool is_reader(const struct broker *b, struct peer_id who)
@@ -69,17 +69,18 @@ static bool is_reader(const struct broker *b, struct peer_id who)
 
 static void tell_readers(const struct broker *b, const struct broker_client *c)
 {
-	struct message gone = {.type = MESSAGE_CLIENT_GONE};
+	bool is_gone = c->memory < 0;
+	const int fds[] = {c->memory, c->maps};
+	struct message m = {.type = MESSAGE_CLIENT_GONE};
 	struct peer_id who;
 
-	gone.client.pid = c->pid;
+	m.client.pid = c->pid;
+	if (!is_gone)
+		m = message_of(c);
 	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
-		if (!is_reader(b, who))
-			continue;
-		if (c->memory >= 0)
-			(void)send_client(c, supervisor_control(b->supervisor, who));
-		else
-			(void)supervisor_send(b->supervisor, who, &gone, NULL, 0);
+		if (is_reader(b, who))
+			(void)supervisor_send_now(b->supervisor, who, &m, is_gone ? NULL : fds,
+						  is_gone ? 0 : ARRAY_SIZE(fds));
 	}
 }
 
@@ -354,8 +355,12 @@ int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_
 		r = setup_send_start(control);
 	if (r == 0)
 		r = send_cpu(b, who.index, control);
-	for (uint32_t i = 0; i < b->readers.n_clients && r == 0; i++)
-		r = send_client(&b->readers.clients[i], control);
+	for (uint32_t i = 0; i < b->readers.n_clients && r == 0; i++) {
+		const struct broker_client *c = &b->readers.clients[i];
+		const struct message m = message_of(c);
+
+		r = message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
+	}
 	return r;
 }
 

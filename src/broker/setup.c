@@ -539,10 +539,14 @@ void broker_tell_symbolizer_config(struct broker *b)
 {
 	int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER));
 	struct setup_sender to;
+	int r;
 
 	if (!supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER)))
 		return;
 	to = begin_symbolizer(b, control, -1);
-	if (setup_finish(&to) < 0)
-		log_warning("the symbolizer cannot be sent the new config: it keeps the old one");
+	r = setup_finish(&to);
+	if (r < 0)
+		log_warning("the symbolizer cannot be sent the new config");
+	/* With its next start it gets that. */
+	supervisor_sent(b->supervisor, peer_only(PEER_SYMBOLIZER), r);
 }

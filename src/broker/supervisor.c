@@ -271,6 +271,22 @@ int supervisor_send(struct supervisor *s, struct peer_id who, const struct messa
 	return c ? child_send(c, m, fds, n_fds) : -ENOTCONN;
 }
 
+int supervisor_send_now(struct supervisor *s, struct peer_id who, const struct message *m,
+			const int *fds, size_t n_fds)
+{
+	struct child *c = children_find(&s->children, who);
+
+	return c ? child_send_now(c, m, fds, n_fds) : -ENOTCONN;
+}
+
+void supervisor_sent(struct supervisor *s, struct peer_id who, int r)
+{
+	struct child *c = children_find(&s->children, who);
+
+	if (c)
+		(void)child_sent(c, r);
+}
+
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m)
 {
 	const struct child *c = children_find(&s->children, who);

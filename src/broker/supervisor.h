@@ -110,6 +110,13 @@ void supervisor_reap(struct supervisor *s);
  * another -errno. */
 int supervisor_send(struct supervisor *s, struct peer_id who, const struct message *m,
 		    const int *fds, size_t n_fds);
+/* Does the same without waiting for the child: one whose socket is full does not read, and is
+ * killed. For what strangers can cause, since everybody waits for the broker. */
+int supervisor_send_now(struct supervisor *s, struct peer_id who, const struct message *m,
+			const int *fds, size_t n_fds);
+/* r: the result of sending something to the control socket of a child. If it did not read, it is
+ * killed, and started again. */
+void supervisor_sent(struct supervisor *s, struct peer_id who, int r);
 /* Sends one message without waiting for the child: -EAGAIN if it does not read. For messages that
  * one child can make the broker send to another. */
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m);

@@ -552,6 +552,33 @@ static void test_who_does_not_read_is_killed(void)
 	end_tree();
 }
 
+/* Each interpreter on the host is a message to each reader: the broker waits for none. */
+static void test_nobody_waits_for_who_does_not_read(void)
+{
+	struct message m = {.type = MESSAGE_TEXT};
+	uint64_t since;
+	siginfo_t died;
+	pid_t pid;
+	int r;
+
+	run_tree("stopped", 1, 0, 300 * NSEC_PER_SEC);
+	pid = supervisor_pid(world.supervisor, peer_only(PEER_SYMBOLIZER));
+	message_set_text(m.text.text, sizeof(m.text.text), "idle");
+	since = clock_monotonic_ns();
+	while ((r = supervisor_send_now(world.supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL,
+					0)) == 0)
+		;
+	CHECK_INT(r, ==, -EAGAIN);
+	/* A socket that is waited for is given up after 5 s. */
+	CHECK_INT(clock_monotonic_ns() - since, <, 4 * NSEC_PER_SEC);
+	CHECK_INT(waitid(P_PID, (id_t)pid, &died, WEXITED | WNOWAIT), ==, 0);
+	CHECK_INT(died.si_status, ==, SIGKILL);
+	/* And then no more: it waits for nothing. */
+	CHECK_INT(supervisor_send_now(world.supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL, 0),
+		  ==, -ENOTCONN);
+	end_tree();
+}
+
 /* No descriptor is free for a moment, in which one is to be started anew. */
 static void test_a_failed_start_is_tried_again(void)
 {
@@ -763,6 +790,7 @@ int main(int argc, char **argv)
 	RUN(test_whom_the_kernel_kills);
 	RUN(test_back_off);
 	RUN(test_who_does_not_read_is_killed);
+	RUN(test_nobody_waits_for_who_does_not_read);
 	RUN(test_a_failed_start_is_tried_again);
 	RUN(test_no_descriptors_to_begin_with);
 	RUN(test_stop);
