@@ -38,6 +38,7 @@ void blame_death(struct blame *b, struct child *c, int wait_status)
 		/* Read once: a process that the child left behind may still write there. */
 		.file = c->status->file,
 		.took_too_long = c->took_too_long,
+		.waited = c->effort.waited_ns > c->effort.worked_ns,
 	};
 
 	if (!c->status->reading) {

@@ -11,6 +11,10 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
+/* A disk that stalls recovers within some 30 s, or fails: with this and the usual 3 s, two strikes
+ * take longer. */
+#define WAITING_DIVISOR 6
+
 /* Does it wait for something itself, such as a disk that does not answer? A process that was
  * stopped, or gets no CPU, does not. */
 static bool is_waiting(pid_t pid)
@@ -44,10 +48,10 @@ uint64_t effort_measure(struct effort *e, pid_t pid, const struct status_page *s
 	}
 	passed = now - e->seen_ns < 2 * e->watch_ns ? now - e->seen_ns : 2 * e->watch_ns;
 	if ((status->reading || status->process) && is_waiting(pid))
-		e->spent_ns += passed;
+		e->waited_ns += passed / (status->process ? 1 : WAITING_DIVISOR);
 	else if (cpu > e->cpu_ns)
-		e->spent_ns += cpu - e->cpu_ns;
+		e->worked_ns += cpu - e->cpu_ns;
 	e->seen_ns = now;
 	e->cpu_ns = cpu;
-	return e->spent_ns;
+	return e->worked_ns + e->waited_ns;
 }

@@ -41,7 +41,7 @@ void quarantine_open(struct quarantine *q, const char *path, uint64_t period_ns,
 enum strike_outcome quarantine_add(struct quarantine *q, const struct quarantine_death *death)
 {
 	const struct status_file *file = &death->file;
-	bool sure = death->took_too_long || death->fault;
+	bool sure = (death->took_too_long && !death->waited) || death->fault;
 	enum strike_outcome outcome;
 	const struct strike *k;
 	char time[32];

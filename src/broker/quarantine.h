@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The files that killed a child. If a child dies while it reads a file, the file gets a strike. A
- * death by a fault or by our own time limit counts at once; a SIGKILL from elsewhere (the OOM
- * killer, an operator) counts only the second time at the same file (strikes.h). The log names a
+ * death by a fault or by our own limit of CPU time counts at once; a SIGKILL from elsewhere (the OOM
+ * killer, an operator), or for waiting too long, as for a disk that stalls, counts only the second
+ * time at the same file (strikes.h). The log names a
  * file that is set aside, the children that hand files on hear of it, and a restarted daemon still
  * knows it.
  */
@@ -24,6 +25,7 @@ struct quarantine_death {
 	struct status_file file; /* its path ends with a 0 */
 	bool fault;		 /* it died by itself */
 	bool took_too_long;	 /* the broker killed it for that */
+	bool waited;		 /* most of that time it did not work, but wait */
 };
 
 /* path, tell, ctx: as above. period_ns: how long a file is set aside the first time; 0: an hour. If

@@ -36,8 +36,8 @@ enum strike_outcome {
 	STRIKE_ASIDE,	/* the file is set aside from now on */
 	STRIKE_BEFORE,	/* it was set aside before, so it is not the cause */
 };
-/* A child died while it read that file. sure: of a fault, or killed after too long; else of another
- * SIGKILL, which counts only the second time. now: CLOCK_MONOTONIC. */
+/* A child died while it read that file. sure: of a fault, or killed after too much work; else the
+ * file may not be the cause, and only the second time counts. now: CLOCK_MONOTONIC. */
 enum strike_outcome strikes_add(struct strikes *s, enum peer who, const struct status_file *file,
 				bool sure, bool took_too_long, uint64_t now);
 /* The file's quarantine for that child, borrowed until the next change; NULL: it is not set
