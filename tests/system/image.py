@@ -129,6 +129,10 @@ def check_daemon(options):
             status = podman("exec", daemon, "perfwalk", "ctl", "status", "--json")
             rig.check(json.loads(status)["paused"] is False, "ctl answers in the container")
             podman("exec", daemon, "perfwalk", "ctl", "-s", "/run/perfwalk/control", "flush")
+            podman("exec", daemon, "perfwalk", "ctl", "-s", "/run/perfwalk/control", "clear-set-aside")
+            mounts = json.loads(podman("inspect", daemon))[0]["Mounts"]
+            state = next(m["Source"] for m in mounts if m["Destination"] == "/var/lib/perfwalk")
+            rig.check(os.path.exists(os.path.join(state, "set-aside")), "its volume keeps which files are set aside")
             podman("stop", "-t", "20", daemon)
             rig.check(podman("inspect", "--format", "{{.State.ExitCode}}", daemon) == "0", "podman stop: it leaves with 0")
             rig.check(health(daemon) != 0, "what does not run is not healthy")
