@@ -27,11 +27,18 @@ bool time_share_begin(struct time_share *s, uint64_t now_ns)
 /* Waiting counts less than CPU time: on a busy host most of it has other causes. */
 void time_share_end(struct time_share *s, uint64_t now_ns)
 {
+	time_share_end_with(s, now_ns, 0);
+}
+
+void time_share_end_with(struct time_share *s, uint64_t now_ns, uint64_t full_ns)
+{
 	uint64_t took = (now_ns - s->begin_wall_ns) / WAITING_DIVISOR;
 	uint64_t cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - s->begin_cpu_ns;
 
 	if (s->only_cpu || took < cpu)
 		took = cpu;
+	if (took < full_ns)
+		took = full_ns;
 	/* Limited, because the whole host may have been suspended. */
 	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;
 }

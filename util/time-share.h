@@ -21,3 +21,5 @@ struct time_share {
  * clock, CLOCK_MONOTONIC except in tests. */
 bool time_share_begin(struct time_share *s, uint64_t now_ns);
 void time_share_end(struct time_share *s, uint64_t now_ns);
+/* The same if it is known that so much of the time was really for the work. */
+void time_share_end_with(struct time_share *s, uint64_t now_ns, uint64_t full_ns);

@@ -18,9 +18,18 @@
  * because the broker touches no file of a stranger.
  */
 
+/* Files of strangers, with a deadline. */
+static int open_with_help(const struct answer_sources *s, const struct message *ask,
+			  struct message *ret)
+{
+	return opener_helper_open(s->helper, ask, &ret->opened.file);
+}
+
 static int open_maps(const struct answer_sources *s, const struct message *ask, struct message *ret)
 {
-	return opener_maps(ask->ask_pid.pid, ask->ask_pid.copy != 0);
+	/* The copy of a long table takes long. */
+	return ask->ask_pid.copy ? open_with_help(s, ask, ret)
+				 : opener_maps(ask->ask_pid.pid, false);
 }
 
 static int open_cgroup(const struct answer_sources *s, const struct message *ask,
@@ -39,13 +48,6 @@ static int open_kills(const struct answer_sources *s, const struct message *ask,
 		      struct message *ret)
 {
 	return ask->ask_pid.copy ? opener_kill_lines() : opener_kills();
-}
-
-/* Files of strangers, with a deadline. */
-static int open_with_help(const struct answer_sources *s, const struct message *ask,
-			  struct message *ret)
-{
-	return opener_helper_open(s->helper, ask, &ret->opened.file);
 }
 
 /* Of a process that is gone, only we may know that it had the file mapped. */
@@ -124,30 +126,32 @@ static const struct request {
 	/* A descriptor to hand over, 0, or -errno; ret is of the type above, all else of it 0.
 	 * NULL: only the broker itself knows. */
 	int (*open)(const struct answer_sources *s, const struct message *ask, struct message *ret);
-	bool is_file;	  /* refused while it is set aside for the child that asks */
-	bool takes_share; /* what it costs is for a stranger to choose */
+	bool is_file; /* refused while it is set aside for the child that asks */
+	/* What it costs is for a stranger to choose: it takes of the share, or also waits for it. A
+	 * file of the second kind is asked for again, one of the first is not. */
+	enum { FREE, CHARGED, SHARED } share;
 } requests[MESSAGE_N_TYPES] = {
-	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, false},
-	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped, true, true},
-	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false, false},
-	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false, false},
-	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false, false},
-	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false, false},
-	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false, false},
-	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_with_help, false, true},
-	[MESSAGE_ASK_MEMORY] = {MESSAGE_ANSWER, open_memory, false, true},
-	[MESSAGE_ASK_RESIDENT] = {MESSAGE_ANSWER, open_resident, false, false},
-	[MESSAGE_ASK_KILLS] = {MESSAGE_ANSWER, open_kills, false, false},
-	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, false},
-	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
-	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},
-	[MESSAGE_ASK_TABLE] = {MESSAGE_ANSWER, open_with_help, false, true},
-	[MESSAGE_ASK_BLOCKED] = {MESSAGE_ANSWER, open_with_help, false, true},
-	[MESSAGE_ASK_CONTEXT] = {MESSAGE_ANSWER, open_with_help, false, true},
-	[MESSAGE_ASK_COPY] = {MESSAGE_ANSWER, NULL, false, false},
-	[MESSAGE_ASK_ALLOCATOR] = {MESSAGE_ANSWER, NULL, false, false},
-	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, false},
-	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false, false},
+	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, FREE},
+	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped, true, SHARED},
+	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false, FREE},
+	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false, FREE},
+	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false, FREE},
+	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false, FREE},
+	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false, FREE},
+	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_with_help, false, SHARED},
+	[MESSAGE_ASK_MEMORY] = {MESSAGE_ANSWER, open_memory, false, SHARED},
+	[MESSAGE_ASK_RESIDENT] = {MESSAGE_ANSWER, open_resident, false, FREE},
+	[MESSAGE_ASK_KILLS] = {MESSAGE_ANSWER, open_kills, false, FREE},
+	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, CHARGED},
+	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, CHARGED},
+	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, CHARGED},
+	[MESSAGE_ASK_TABLE] = {MESSAGE_ANSWER, open_with_help, false, SHARED},
+	[MESSAGE_ASK_BLOCKED] = {MESSAGE_ANSWER, open_with_help, false, SHARED},
+	[MESSAGE_ASK_CONTEXT] = {MESSAGE_ANSWER, open_with_help, false, SHARED},
+	[MESSAGE_ASK_COPY] = {MESSAGE_ANSWER, NULL, false, FREE},
+	[MESSAGE_ASK_ALLOCATOR] = {MESSAGE_ANSWER, NULL, false, FREE},
+	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, FREE},
+	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false, FREE},
 };
 
 /* The error stands at the same place of all answers. */
@@ -208,14 +212,18 @@ static void answer_other(const struct answer_sources *s, struct peer_id who,
 static int open_within_share(const struct answer_sources *s, const struct request *q,
 			     const struct message *ask, struct message *a)
 {
+	uint64_t cost;
 	int r;
 
-	if (!q->takes_share)
+	if (q->share == FREE)
 		return q->open(s, ask, a);
-	if (!time_share_begin(s->share, clock_monotonic_ns()))
+	cost = s->helper ? opener_helper_cost_ns(s->helper) : 0;
+	if (!time_share_begin(s->share, clock_monotonic_ns()) && q->share == SHARED)
 		return -EAGAIN;
 	r = q->open(s, ask, a);
-	time_share_end(s->share, clock_monotonic_ns());
+	if (s->helper)
+		cost = opener_helper_cost_ns(s->helper) - cost;
+	time_share_end_with(s->share, clock_monotonic_ns(), cost);
 	return r;
 }
 

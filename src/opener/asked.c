@@ -37,6 +37,8 @@ int opener_asked_file(const struct message *ask, struct file_identity *ret)
 		return open_local(ask, ret);
 	case MESSAGE_ASK_RECORDED_FILE:
 		return opener_recorded_file(ask, ret);
+	case MESSAGE_ASK_MAPS:
+		return opener_maps(ask->ask_pid.pid, true);
 	case MESSAGE_ASK_PERF_MAP:
 		return opener_perf_map(ask->ask_pid.pid);
 	case MESSAGE_ASK_MEMORY:

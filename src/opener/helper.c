@@ -33,6 +33,7 @@ struct opener_helper {
 	int sock;
 	uint32_t seq;
 	struct stuck_table stuck;
+	uint64_t cost_ns; /* see opener_helper_cost_ns() */
 	struct log_ratelimit late_log, start_log, full_log;
 };
 
@@ -141,6 +142,7 @@ static struct stuck_subject subject_of(const struct message *ask)
 		s.major = ask->ask_file.major;
 		s.minor = ask->ask_file.minor;
 		break;
+	case MESSAGE_ASK_MAPS:
 	case MESSAGE_ASK_PERF_MAP:
 	case MESSAGE_ASK_MEMORY:
 		s.pid = ask->ask_pid.pid;
@@ -280,18 +282,34 @@ enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h)
 	return line && line[strlen("\nSeccomp:\t")] == '2' ? h->seccomp : SANDBOX_NO;
 }
 
+/* How long it was ready to run while others had its CPU; 0: unknown. */
+static uint64_t starved_ns(pid_t pid)
+{
+	unsigned long long ran, starved;
+	char text[64];
+
+	return opener_read_proc((uint32_t)pid, "schedstat", text, sizeof(text)) == 0 &&
+			       sscanf(text, "%llu %llu", &ran, &starved) == 2
+		       ? starved
+		       : 0;
+}
+
 /* Sends a request to the current helper. *ret_late: not answered yet. */
 static int request(struct opener_helper *h, const struct message *ask, struct file_identity *ret,
 		   bool *ret_late)
 {
+	uint64_t begin = clock_monotonic_ns(), before = starved_ns(h->pid), took, starved;
 	struct message m = *ask;
 	int r;
 
 	m.seq = ++h->seq;
 	r = message_send(h->sock, &m, NULL, 0);
+	*ret_late = r < 0;
 	if (r == 0)
-		return receive(h, ret, ret_late);
-	*ret_late = true;
+		r = receive(h, ret, ret_late);
+	took = clock_monotonic_ns() - begin;
+	starved = starved_ns(h->pid) - before;
+	h->cost_ns += took > starved ? took - starved : 0;
 	return r;
 }
 
@@ -335,4 +353,9 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask,
 uint64_t opener_helper_n_refused(const struct opener_helper *h)
 {
 	return h->stuck.n_refused;
+}
+
+uint64_t opener_helper_cost_ns(const struct opener_helper *h)
+{
+	return h->cost_ns;
 }

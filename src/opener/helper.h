@@ -42,6 +42,9 @@ void opener_helper_prepare(struct opener_helper *h);
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask,
 		       struct file_identity *ret);
+/* The time that all requests took by now, without that in which the helper only waited for a CPU:
+ * what strangers' filesystems cost. */
+uint64_t opener_helper_cost_ns(const struct opener_helper *h);
 /* How many requests were refused so. */
 uint64_t opener_helper_n_refused(const struct opener_helper *h);
 /* The process id of the current helper; 0: none. */

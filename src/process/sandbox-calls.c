@@ -293,6 +293,7 @@ static const struct sandbox_call calls[] = {
 	CALL(O, pread64),
 	CALL(O, write), /* the log; what a blocked thread's stack holds */
 	CALL(O, memfd_create),
+	CALL(O, lseek), /* back to the beginning of a copy */
 	CALL(O, close),
 	CALL(O, fstat),
 	CALL(O, statx),

@@ -194,6 +194,8 @@ static void test_a_helper_that_is_stuck(void)
 	h = new_helper();
 	map_own(&own);
 	get_stuck(h, &ask);
+	/* All of the wait is the filesystem's. */
+	CHECK_INT(opener_helper_cost_ns(h), >=, 100 * NSEC_PER_MSEC);
 	check_opens(h, &own);
 	CHECK_INT(open_by(h, &ask), ==, -EBUSY);
 	opener_helper_free(h);
@@ -356,6 +358,28 @@ static void test_overlays(void)
 	CHECK_INT(kill(shared->file_server, SIGKILL), ==, 0);
 }
 
+/* Of a table that only root may read; the broker does not wait for it. */
+static void test_a_copy_of_maps(void)
+{
+	struct message ask = {.type = MESSAGE_ASK_MAPS};
+	struct opener_helper *h = new_helper();
+	char copy[64] = "", maps[64] = "";
+	int r, fd;
+
+	ask.ask_pid.pid = (uint32_t)getpid();
+	ask.ask_pid.copy = 1;
+	while ((r = open_by(h, &ask)) == -ETIMEDOUT)
+		short_sleep();
+	CHECK_INT(r, >=, 0);
+	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	CHECK_INT(read(r, copy, sizeof(copy) - 1), ==, sizeof(copy) - 1);
+	CHECK_INT(read(fd, maps, sizeof(maps) - 1), ==, sizeof(maps) - 1);
+	CHECK_STR(copy, maps);
+	(void)close(fd);
+	(void)close(r);
+	opener_helper_free(h);
+}
+
 /* What the broker compares with the files that were set aside. */
 static void test_the_helper_tells_the_identity(void)
 {
@@ -451,6 +475,7 @@ int main(int argc, char **argv)
 	RUN(test_a_silent_server);
 	RUN(test_a_helper_that_is_stuck);
 	RUN(test_many_are_stuck);
+	RUN(test_a_copy_of_maps);
 	RUN(test_the_helper_tells_the_identity);
 	RUN(test_unmounted_lazily_while_it_answers);
 	RUN(test_overlays);

@@ -559,6 +559,24 @@ static void test_time_share(void)
 	CHECK_INT(n, >, 0);
 }
 
+/* A stranger's server answers just before it would be late. That holds up everybody, a tenth of the
+ * time at most. */
+static void test_time_share_of_others_waits(void)
+{
+	uint64_t begin = 5 * NSEC_PER_SEC, now, waited = 0;
+	struct time_share share = {.percent = 10};
+
+	for (now = begin; now < begin + 1000 * NSEC_PER_SEC; now += NSEC_PER_MSEC) {
+		if (!time_share_begin(&share, now))
+			continue;
+		now += 199 * NSEC_PER_MSEC;
+		time_share_end_with(&share, now, 199 * NSEC_PER_MSEC);
+		waited += 199 * NSEC_PER_MSEC;
+	}
+	CHECK_INT(waited, <=, 102 * NSEC_PER_SEC);
+	CHECK_INT(waited, >=, 90 * NSEC_PER_SEC);
+}
+
 int main(void)
 {
 	RUN(test_hash_index_against_a_model);
@@ -580,5 +598,6 @@ int main(void)
 	RUN(test_memory_files);
 	RUN(test_loop);
 	RUN(test_time_share);
+	RUN(test_time_share_of_others_waits);
 	return 0;
 }
