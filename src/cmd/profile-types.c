@@ -109,7 +109,11 @@ static void find_allocations(struct profile_reached *t, struct reachable *r)
 		e = uprobes_place(&events[0].event, 0, t->why, sizeof(t->why));
 	if (e == 0 && (e = sample_event_try(&events[0].event)) < 0)
 		uprobe_explain(events[0].event.uprobe, e, t->why, sizeof(t->why));
-	t->reach = e == 0 ? REACH_HOST : REACH_NONE;
+	t->reach = e < 0			     ? REACH_NONE
+		   : events[0].event.uprobe->by_path ? REACH_HOST_ALONE
+						     : REACH_HOST;
+	if (t->reach == REACH_HOST_ALONE)
+		(void)snprintf(t->why, sizeof(t->why), "%s", UPROBE_NEEDS_TRACEFS);
 }
 
 /* Root lacks tracefs as a rule, others root; neither helps where there are no perf events. */
@@ -164,6 +168,7 @@ void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N])
 const char *profile_reach_text(enum profile_reach reach)
 {
 	static const char *const texts[] = {[REACH_HOST] = "the whole host",
+					    [REACH_HOST_ALONE] = "the whole host, not of commands",
 					    [REACH_OWN] = "own processes and commands",
 					    [REACH_NONE] = "not here"};
 

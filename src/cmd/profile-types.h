@@ -4,15 +4,16 @@
 #include <stddef.h>
 
 enum profile_reach {
-	REACH_HOST, /* of the whole host, and so of anything */
-	REACH_OWN,  /* of own processes and commands (-p, -t, COMMAND) */
+	REACH_HOST,	  /* of the whole host, and so of anything */
+	REACH_HOST_ALONE, /* of the whole host, but of no process and command by itself */
+	REACH_OWN,	  /* of own processes and commands (-p, -t, COMMAND) */
 	REACH_NONE,
 };
 
 struct profile_reached {
 	const char *name, *options; /* "off-CPU time", "--off-cpu, --wall" */
 	enum profile_reach reach;
-	char why[1024];	  /* why not the whole host; "": it is the whole host */
+	char why[1024];	  /* why not all of that; "": REACH_HOST */
 	const char *mend; /* a command that changes that, static; NULL: none is known */
 };
 

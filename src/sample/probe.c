@@ -219,10 +219,12 @@ static int check_uprobe(const struct sample_options *o, pid_t pid, int cpu, char
 			uprobe_explain(u, r, error, n_error);
 		return r;
 	}
-	snprintf(error, n_error,
-		 "probes of user code follow a process and its children only with tracefs: mount "
-		 "-t tracefs none /sys/kernel/tracing; or sample the whole host");
-	return -EOPNOTSUPP;
+	r = sample_event_try(&o->event);
+	if (r < 0)
+		uprobe_explain(u, r, error, n_error);
+	else
+		snprintf(error, n_error, "%s", UPROBE_NEEDS_TRACEFS);
+	return r < 0 ? r : -EOPNOTSUPP;
 }
 
 static int first_online_cpu(void)

@@ -20,6 +20,11 @@ struct perf_event_attr;
 
 #define UPROBE_MAX_SITES 32
 
+/* Why an event with by_path is refused for a process or a command. */
+#define UPROBE_NEEDS_TRACEFS                                                                       \
+	"probes of user code follow a process and its children only with tracefs: mount -t "       \
+	"tracefs none /sys/kernel/tracing; or sample the whole host"
+
 struct uprobe_site {
 	uint64_t offset;  /* in the file */
 	uint64_t counter; /* offset of the marker's counter of watchers; 0: none */

@@ -206,6 +206,10 @@ def types(program):
     directory = rig.path("types")
     os.mkdir(directory)
     os.chmod(directory, 0o777)
+    library = os.path.join(os.path.dirname(rig.perfwalk()), "alloc", "libperfwalk-alloc.so")
+    if os.path.exists(library):
+        os.makedirs(rig.path("alloc"), exist_ok=True)
+        shutil.copy(library, rig.path("alloc"))
     mounted = ["unshare", "-m", "sh", "-c", 'mount -t tracefs none /sys/kernel/tracing; exec "$0" "$@"']
     for who, become in (("root", []), ("root with tracefs", mounted), ("nobody", NOBODY)):
         def tried(*args, become=become):
@@ -213,15 +217,17 @@ def types(program):
                                env={"PATH": os.environ["PATH"], "HOME": directory}, check=False)
             if os.path.exists(f"{directory}/t.pb.gz"):
                 os.remove(f"{directory}/t.pb.gz")
-            return p.returncode == 0
-        said = re.findall(r"^(\w[\w -]*?) +(-|--[a-z-]+)[ ,].*? (the whole host|own processes and commands|not here)",
-                          run(*become, program, "list", "types").stdout, re.M)
-        rig.check(len(said) == 5, f"{who}: the types: {[name for name, _, _ in said]}")
-        for name, option, reach in said:
+            return p.returncode == 0, p.stderr.decode()
+        said = re.findall(r"^(\w[\w -]*?) +(-|--[a-z-]+)[ ,].*? (the whole host, not of commands|the whole host|own processes and commands|not here)"
+                          r"(?:; (.*))?$", run(*become, program, "list", "types").stdout, re.M)
+        rig.check(len(said) == 5, f"{who}: the types: {[name for name, *_ in said]}")
+        for name, option, reach, why in said:
             options = [] if option == "-" else [option]
-            host, own = tried(*options, "-a", "-d", "100ms"), tried(*options, "--", "true")
-            rig.check((host, own) == (reach == "the whole host", reach != "not here"),
+            (host, _), (own, told) = tried(*options, "-a", "-d", "100ms"), tried(*options, "--", "true")
+            rig.check((host, own) == (reach.startswith("the whole host"), reach in ("the whole host", "own processes and commands")),
                       f"{who}: {name}: {reach}; record: the host {host}, a command {own}")
+            if not own:
+                rig.check(why in told, f"{who}: {name}: record gives the same reason: {told.strip()}")
 
 
 def paranoid_here():
