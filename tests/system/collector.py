@@ -82,55 +82,71 @@ def check_content(views, name, directory, pid, what):
               f"{what}: its GNU build id is readelf's")
 
 
-TYPES = {"off_cpu": "nanoseconds", "memory_growth": "bytes", "alloc_space": "bytes", "inuse_space": "bytes",
-         "alloc_objects": "count", "inuse_objects": "count"}
+# Of two daemons, for not all of these go together: the types with their units, the config, and what runs meanwhile.
+TIMES = {"off_cpu": "nanoseconds", "wall": "nanoseconds", "lock_wakeups": "count", "migrations": "count"}
+TIMES_CONFIG = """[off_cpu]
+enabled = yes
+locks = yes
+wall = yes
+[event:migrations]
+event = cpu-migrations
+period = 1
+"""
+MEMORY = {"memory_growth": "bytes", "alloc_space": "bytes", "inuse_space": "bytes", "alloc_objects": "count",
+          "inuse_objects": "count", "switches": "count"}
+MEMORY_CONFIG = """[alloc]
+enabled = yes
+budget = 100000
+[event:switches]
+event = context-switches
+samples_per_second = 50
+"""
 
 
 def sums_of(views):
-    """{(type, unit): sum of the values} of the types besides CPU time."""
+    """{(type, unit): sum of the values} of the types besides CPU time. Samples that are counted have the name of their event
+    as the type of the period, and each counts once for each of its times."""
     found = {}
     for view in views:
         for p in (p for r in view.message.resource_profiles for s in r.scope_profiles for p in s.profiles):
-            kind = view.strings[p.sample_type.type_strindex], view.strings[p.sample_type.unit_strindex]
-            if kind[0] in TYPES:
-                found[kind] = found.get(kind, 0) + sum(sum(s.values) for s in p.samples)
+            kind, unit, counted = (view.strings[i] for i in (p.sample_type.type_strindex, p.sample_type.unit_strindex,
+                                                             p.period_type.type_strindex))
+            kind = (counted if kind == "samples" else kind), unit
+            if kind[0] in TIMES or kind[0] in MEMORY:
+                found[kind] = found.get(kind, 0) + sum(sum(s.values) or len(s.timestamps_unix_nano) for s in p.samples)
     return found
 
 
-def check_types(port, messages):
+def check_types(port, messages, name, types, config, argv):
     """Every other type comes through the collector as it was sent."""
-    if os.uname().machine != "x86_64":
-        rig.say("left out: [alloc] is for x86_64 so far")
-        return
     before = len(messages())
-    directory = rig.build_workloads("heap")
     with Sink() as sink:
-        daemon = rig.Daemon(f"""
-[profiler]
-reporter_interval = 1s
-memory_growth = yes
-[off_cpu]
-enabled = yes
-[alloc]
-enabled = yes
-budget = 100000
-[export:collector]
-endpoint = http://127.0.0.1:{port}
-[export:sink]
-endpoint = {sink.endpoint}
-""", name="types")
+        daemon = rig.Daemon(f"[profiler]\nreporter_interval = 1s\nmemory_growth = {'yes' if types is MEMORY else 'no'}\n{config}"
+                            f"[export:collector]\nendpoint = http://127.0.0.1:{port}\n"
+                            f"[export:sink]\nendpoint = {sink.endpoint}\n", name=name)
         daemon.wait_up()
         rig.wait_for("a window", sink.count)
-        heap = rig.start(["env", f"LD_PRELOAD={alloc_model.library()}", "./heap", "wait"], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        rig.wait_for("all types", lambda: len(sums_of(sink.views())) == len(TYPES))
-        rig.check(daemon.stop()[0] == 0, "the daemon leaves with 0")
-        rig.end(heap)
+        program = rig.start(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        rig.wait_for("all types", lambda: len(sums_of(sink.views())) == len(types), 60)
+        rig.check(daemon.stop()[0] == 0, f"{name}: the daemon leaves with 0")
+        rig.end(program)
         rig.wait_for("as many messages at the collector", lambda: len(messages()) - before >= sink.count(), 30)
         sent, found = sums_of(sink.views()), sink.problems()
     got = sums_of(otlp.View(otlp.decode(m)) for m in messages()[before:])
-    rig.check({name: unit for name, unit in sent} == TYPES, f"types with their units: {sent}")
-    rig.check(got == sent, "the collector has the same sums of each")
-    rig.check(not found, "and they hold every rule" + "".join("\n    " + p for p in found[:20]))
+    rig.check({kind: unit for kind, unit in sent} == types, f"{name}: types with their units: {sent}")
+    rig.check(got == sent, f"{name}: the collector has the same sums of each")
+    rig.check(not found, f"{name}: and they hold every rule" + "".join("\n    " + p for p in found[:20]))
+
+
+def check_all_types(port, messages):
+    directory = rig.build_workloads("heap", "locks")
+    check_types(port, messages, "times", TIMES, TIMES_CONFIG,
+                ["sh", "-c", f"while :; do taskset -c 0 true; taskset -c 1 true; {directory}/locks 20; done"])
+    if os.uname().machine == "x86_64":
+        check_types(port, messages, "memory", MEMORY, MEMORY_CONFIG,
+                    ["env", f"LD_PRELOAD={alloc_model.library()}", f"{directory}/heap", "wait"])
+    else:
+        rig.say("left out: [alloc] is for x86_64 so far")
 
 
 def main():
@@ -188,7 +204,7 @@ endpoint = {sink.endpoint}
              for l in v.dictionary.location_table[1:]
              for a in [v.table_attributes(l.attribute_indices)]}
     rig.check({"kernel", "native"} <= types, f"frame types: {sorted(types)}")
-    check_types(port, messages)
+    check_all_types(port, messages)
 
 
 if __name__ == "__main__":

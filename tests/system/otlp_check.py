@@ -271,9 +271,10 @@ class Checker:
         kind = self.value_type(p.sample_type, f"{what}: sample_type")
         period = self.value_type(p.period_type, f"{what}: period_type")
         if kind == ("samples", "count"):
-            if period != ("cpu", "nanoseconds") or p.period <= 0:
+            of_event = period and period[0] not in ("", "cpu", "samples") and period[1] == "count"
+            if not (of_event or period == ("cpu", "nanoseconds")) or p.period <= 0:
                 self.bad("C4", f"{what}: samples/count with period {p.period} of {period}")
-            elif self.rate and p.period != round(1e9 / self.rate) and p.period != int(1e9 / self.rate):
+            elif not of_event and self.rate and p.period != round(1e9 / self.rate) and p.period != int(1e9 / self.rate):
                 self.bad("C4", f"{what}: period {p.period} at {self.rate} Hz")
         elif kind is not None and not all(kind):
             self.bad("C4", f"{what}: sample_type {kind}")
