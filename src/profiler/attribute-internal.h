@@ -9,6 +9,7 @@
 #include "src/profiler/attribute.h"
 #include "src/profiler/blocked-chains.h"
 #include "src/profiler/code-unwinding.h"
+#include "src/profiler/every-nth.h"
 #include "src/profiler/go-program.h"
 #include "src/profiler/join.h"
 #include "src/profiler/known-frames.h"
@@ -105,6 +106,7 @@ struct attribution {
 	bool other_clock;    /* record times are not this host's CLOCK_MONOTONIC */
 	/* By event: a sample stands for as many events as its record says. */
 	bool weighted[SAMPLE_MAX_EVENTS];
+	struct every_nth picks[SAMPLE_MAX_EVENTS];
 	uint64_t *counters; /* of the type of the record at hand */
 	/* Of switches, which are no type of the profile. */
 	uint64_t switch_counters[PROFILE_N_COUNTERS];
@@ -181,6 +183,8 @@ void attribution_put_types(struct attribution *a);
 /* The value that a sample adds to its type. A sample of an event of bytes stands for a number of
  * pages of its page's size. */
 int64_t attribution_sample_value(const struct attribution *a, const struct record *r);
+/* At the end of a window: how far the sums of bytes may be off. */
+void attribution_put_errors(struct attribution *a);
 
 /* ---- process-runtimes.c ---- */
 

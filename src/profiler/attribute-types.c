@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/known-stacks.h"
 #include "src/profiler/setup.h"
 #include "util/clock.h"
 
@@ -127,4 +128,35 @@ int64_t attribution_sample_value(const struct attribution *a, const struct recor
 		period = o->period;
 	return profile_product((int64_t)period,
 			       r->sample.page_bytes ? r->sample.page_bytes : a->page_bytes);
+}
+
+void attribution_put_errors(struct attribution *a)
+{
+	for (uint32_t i = 0; i < a->setup->n_events && !a->replay; i++) {
+		const struct sample_options *o = &a->setup->events[i].options;
+		double variance = every_nth_end_window(&a->picks[i], o->period);
+
+		if (o->event.bytes && i < a->profile.n_types)
+			a->profile.types[i].variance = variance;
+	}
+}
+
+void attribution_add_missed(struct attribution *a, uint32_t event, uint64_t counted)
+{
+	uint64_t n =
+		every_nth_missed(&a->picks[event], a->setup->events[event].options.period, counted);
+	/* Nobody knows which of the tasks that have ended. */
+	const struct record r = {.pid = UINT32_MAX};
+	struct profile_sample s = {
+		.value = profile_product((int64_t)(n < INT64_MAX ? n : INT64_MAX), a->page_bytes),
+		.n = 0,
+	};
+
+	if (n == 0 || event >= a->profile.n_types)
+		return;
+	s.time_unix_ns = a->time_ns;
+	s.thread = attribution_thread_row(a, &r, NULL);
+	s.stack = attribution_waiting_stack(a, NULL, PROFILE_NONE);
+	if (s.thread != PROFILE_NONE && s.stack != PROFILE_NONE)
+		(void)profile_add_sample_of(&a->profile, event, &s);
 }

@@ -388,6 +388,7 @@ void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
 		attribution_counters(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
+		a->picks[i].taken += lost.samples[i];
 		if (lost.samples[i] && a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
 			off_cpu_lost(a->off_cpu);
 	}
@@ -400,6 +401,8 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
 {
 	uint64_t lost = a->switch_counters[PROFILE_SAMPLES_LOST];
 
+	if (!pause)
+		attribution_put_errors(a);
 	if (a->allocations && !pause)
 		allocations_close(a->allocations, time_ns);
 	if (!a->off_cpu)
@@ -529,8 +532,10 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	a->time_ns = r->time_ns;
 	if (!attribution_wants(a, r, p)) {
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
+		every_nth_take(&a->picks[r->index], 0);
 		return false;
 	}
+	every_nth_take(&a->picks[r->index], (double)s.value);
 	a->labels = a->readers && p && r->index == 0 ? attribution_span(a, r, p) : STRID_EMPTY;
 	s.thread = attribution_thread_row(a, r, p);
 	a->labels = STRID_EMPTY;

@@ -38,6 +38,9 @@ void attribution_begin(struct attribution *a);
 /* Counts losses that no record reports. After losses of the side band, what is known of processes
  * is in doubt. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
+/* Adds what the kernel has counted of an event beyond the events that samples stand for, as a stack
+ * that was not seen. */
+void attribution_add_missed(struct attribution *a, uint32_t event, uint64_t counted);
 /* Records are missing: checks what is known of each process at its next sample. */
 void attribution_doubt(struct attribution *a);
 /* A file is set aside for a process of the tree, or no longer (MESSAGE_QUARANTINE). */

@@ -14,6 +14,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/c-library.c src/profiler/c-library.h \
 	src/profiler/chain-places.c src/profiler/chain-places.h \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
+	src/profiler/every-nth.c src/profiler/every-nth.h \
 	src/profiler/frame-source.h \
 	src/profiler/go-program.c src/profiler/go-program.h \
 	src/profiler/goroutines.c \
@@ -113,6 +114,10 @@ EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c tests/bench/allocatio
 check_PROGRAMS += tests/unit/test-go-program
 tests_unit_test_go_program_SOURCES = tests/unit/test-go-program.c tests/unit/go-builds.h tests/unit/compile.h tests/unit/workshop.h tests/unit/test.h
 tests_unit_test_go_program_LDADD = libprofiler.a libruntimes.a $(symbolize_test_libs)
+
+check_PROGRAMS += tests/unit/test-every-nth
+tests_unit_test_every_nth_SOURCES = tests/unit/test-every-nth.c tests/unit/test.h
+tests_unit_test_every_nth_LDADD = libprofiler.a -lm
 
 check_PROGRAMS += tests/unit/test-block-proofs
 tests_unit_test_block_proofs_SOURCES = tests/unit/test-block-proofs.c tests/unit/test.h

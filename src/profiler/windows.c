@@ -218,6 +218,18 @@ static void hand_over(struct profiler *p, struct profile *prof)
 	handover_push(p->handover, &w, items, n_items);
 }
 
+/* A task ends with up to a period of events since its last sample, and each has a count of its own:
+ * of many short ones that is much. */
+static void add_missed(struct profiler *p)
+{
+	for (uint32_t i = 0; i < p->setup.n_events && p->merger && p->setup.of_tasks; i++) {
+		const struct sample_options *o = &p->setup.events[i].options;
+
+		if (o->event.bytes && o->period)
+			attribution_add_missed(p->attribution, i, merger_read_count(p->merger, i));
+	}
+}
+
 void profiler_close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
@@ -225,6 +237,7 @@ void profiler_close_window(struct profiler *p)
 
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
+	add_missed(p);
 	attribution_close(p->attribution, p->drained_ns, false);
 	attribution_read_residents(p->attribution, now, true);
 	/* A file's window is as old as its samples: the loop below finds both its ends. */

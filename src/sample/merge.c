@@ -409,6 +409,19 @@ bool merger_next(struct merger *m, struct record *ret)
 	}
 }
 
+uint64_t merger_read_count(const struct merger *m, uint32_t index)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		const struct source *s = &m->sources.items[i];
+
+		if (!s->sideband && s->index == index)
+			sum += source_read_count(s);
+	}
+	return sum;
+}
+
 struct sample_losses merger_read_lost(struct merger *m)
 {
 	struct sample_losses sum = {0};

@@ -491,3 +491,6 @@ void merger_filter(struct merger *m);
  * already returned here says 0.
  */
 struct sample_losses merger_read_lost(struct merger *m);
+/* How many events of that index the kernel has counted on all CPUs, also those that no sample was
+ * due for yet. Of an event that was replaced, or of more than one on a CPU, only a part. */
+uint64_t merger_read_count(const struct merger *m, uint32_t index);

@@ -85,6 +85,16 @@ void source_read_lost(struct source *s)
 		s->lost_read = counts.lost + s->now.lost_earlier;
 }
 
+uint64_t source_read_count(const struct source *s)
+{
+	uint64_t counts[3]; /* and how long it was enabled, and lost ones */
+
+	return s->event_fd >= 0 && read(s->event_fd, counts, sizeof(counts)) >=
+					   (ssize_t)sizeof(counts[0])
+		       ? counts[0]
+		       : 0;
+}
+
 /* The kernel's id of an event, unique until reboot; 0: unknown (before 3.12). */
 static uint64_t event_id(int fd)
 {

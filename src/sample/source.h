@@ -53,6 +53,8 @@ static inline const void *source_bytes(const struct source *s, void *wrapped)
 	memcpy((uint8_t *)wrapped + first, r->data, s->next.size - first);
 	return wrapped;
 }
+/* How many events the kernel has counted, in all tasks of the event; 0: that is not known. */
+uint64_t source_read_count(const struct source *s);
 /* Sets lost_read from read(2), for events opened with PERF_FORMAT_LOST. */
 void source_read_lost(struct source *s);
 /* Another event writes into the ring; its lost count will be added to those so far. */
