@@ -145,12 +145,25 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 }
 
 /* How far a total may be off, with two digits. */
-static size_t put_error(double variance, int64_t total, char *buf, size_t size)
+static void put_error(double variance, int64_t total, char *buf, size_t size)
 {
 	double percent = 100 * SIGMAS * sqrt(variance) / (double)total;
 
-	return (size_t)snprintf(buf, size, percent < 99.5 ? " \302\261 %.2g%%" : " \302\261 %.0f%%",
-				percent);
+	(void)snprintf(buf, size, percent < 99.5 ? " \302\261 %.2g%%" : " \302\261 %.0f%%",
+		       percent);
+}
+
+/* The worth, and how far it may be off; NULL: as format_worth(). */
+static const char *format_estimate(const struct profile *p, int64_t total, char *buf, size_t size)
+{
+	size_t n;
+
+	if (!format_worth(p, total, buf, size))
+		return NULL;
+	n = strlen(buf);
+	if (p->types[0].variance > 0)
+		put_error(p->types[0].variance, total, buf + n, size - n);
+	return buf;
 }
 
 /* The worth of a type's samples, and those that are missing; NULL: nothing to say. */
@@ -162,11 +175,9 @@ static const char *format_type(const struct profile *p, int64_t total, char *buf
 	char count[32];
 	size_t n;
 
-	if (!format_worth(p, total, buf, size))
+	if (!format_estimate(p, total, buf, size))
 		buf[0] = '\0';
 	n = strlen(buf);
-	if (n && p->types[0].variance > 0)
-		n += put_error(p->types[0].variance, total, buf + n, size - n);
 	if (lost)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s lost", n ? "; " : "",
 				      summary_format_count(count, lost));
@@ -217,7 +228,7 @@ static void put_losses(const struct summary_page *pg)
 
 	put_count(pg, SUMMARY_BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
 		  pg->p->n_types > 1 ? "read from the kernel's buffers"
-				     : format_worth(pg->p, pg->total, worth, sizeof(worth)));
+				     : format_estimate(pg->p, pg->total, worth, sizeof(worth)));
 	put_types(pg);
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];
