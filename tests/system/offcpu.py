@@ -21,6 +21,9 @@ NAME = f"w{os.getpid()}"
 # Kind of the workload: the reason that is shown.
 REASONS = {"lock": "lock", "condition": "condition", "sleep": "sleep", "poll": "poll", "epoll": "poll", "pipe": "pipe",
            "network": "network", "file_lock": "file lock", "signal": "signal", "child": "child"}
+# What it does when it is asked for more. A thread that ends is waited for as a condition.
+MORE = {"disk": "disk", "page_fault": "page fault", "kernel_lock": "kernel lock", "vfork": "child", "join": "condition", "accept": "network",
+        "select": "poll"}
 # A thread that was woken waits for the mutex again if who rang the bell was preempted with it.
 ALSO = {"condition": "lock"}
 MS = 1000  # of folded stacks, which are in microseconds
@@ -117,6 +120,26 @@ def check_accounting(summary):
     whole = parts.pop("Time of threads", 0)
     rig.check(whole > 0 and abs(sum(parts.values()) - whole) <= 0.01 * whole, f"the parts of {whole:.2f} s: {parts}")
     return parts
+
+
+def of_other_reasons(program):
+    """Those that need a disk, a thread or a lock of the kernel that is held meanwhile."""
+    p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-o", "more.pb.gz", "--", program, str(ROUNDS), "more"], cwd=rig.workdir(),
+                       capture_output=True, text=True, timeout=120, check=False)
+    rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+    truth = {k: (int(sure) / 1000, int(unsure) / 1000) for k, sure, unsure in re.findall(r"^(\w+) (\d+) (\d+)$", p.stdout, re.M)}
+    lacks = dict(re.findall(r"^lacks (\w+) (.*)$", p.stdout, re.M))
+    for kind, why in lacks.items():
+        rig.leave_out(f"{kind}: {why}")
+    rig.check(set(truth) | set(lacks) == set(MORE), f"the workload names each kind: {sorted(truth)}")
+    stacks = folded_of("more.pb.gz")
+    for kind, (sure, unsure) in truth.items():
+        mine = [(frames[0], us) for frames, us in stacks if f"wait_{kind}" in frames and "vfork_child" not in frames]
+        told, right = sum(us for _, us in mine), sum(us for reason, us in mine if reason == f"[wait: {MORE[kind]}]")
+        rig.check(right >= 0.95 * told > 0, f"{kind}: {right / MS:.1f} of {told / MS:.1f} ms have the reason {MORE[kind]}")
+        # Both ends of a block are in system calls, whose time is the thread's, not that of the block.
+        rig.check(off_by(told, sure, unsure) <= 0.02 * (sure + unsure) + 5 * MS, f"{kind}: {told / MS:.1f} ms of {sure / MS:.1f} to "
+                  f"{(sure + unsure) / MS:.1f}")
 
 
 def of_a_command(program):
@@ -575,6 +598,7 @@ def main():
     os.rename(os.path.join(os.path.dirname(program), "waits"), program)
     refusals()
     of_a_command(program)
+    of_other_reasons(program)
     wire_form()
     of_a_process_that_computes()
     of_a_process_that_hangs()
