@@ -115,6 +115,15 @@ check_PROGRAMS += tests/unit/test-go-program
 tests_unit_test_go_program_SOURCES = tests/unit/test-go-program.c tests/unit/go-builds.h tests/unit/compile.h tests/unit/workshop.h tests/unit/test.h
 tests_unit_test_go_program_LDADD = libprofiler.a libruntimes.a $(symbolize_test_libs)
 
+# make bench-switches: what a context switch costs the profiler.
+EXTRA_PROGRAMS += tests/bench/switch-pairs-bench
+tests_bench_switch_pairs_bench_SOURCES = tests/bench/switch-pairs.c
+tests_bench_switch_pairs_bench_LDADD = $(tests_unit_test_attribute_LDADD)
+CLEANFILES += tests/bench/switch-pairs-bench$(EXEEXT)
+.PHONY: bench-switches
+bench-switches: tests/bench/switch-pairs-bench$(EXEEXT)
+	for i in 1 2 3 4 5; do tests/bench/switch-pairs-bench$(EXEEXT); done
+
 check_PROGRAMS += tests/unit/test-every-nth
 tests_unit_test_every_nth_SOURCES = tests/unit/test-every-nth.c tests/unit/test.h
 tests_unit_test_every_nth_LDADD = libprofiler.a -lm
