@@ -61,17 +61,40 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 	return true;
 }
 
+/* Moves tail over samples alone, as source_peek() would one by one. */
+static uint64_t pass_samples(const struct source *s, uint64_t tail, uint64_t *youngest)
+{
+	const size_t at = s->sample_time_at;
+	struct perf_event_header h;
+
+	while (at && s->head - tail >= sizeof(h)) {
+		uint64_t word = ring_word(&s->ring, tail), time;
+
+		memcpy(&h, &word, sizeof(h));
+		if (h.type != PERF_RECORD_SAMPLE || h.size < at + sizeof(time) || h.size % 8 ||
+		    h.size > s->head - tail)
+			break;
+		time = ring_word(&s->ring, tail + at);
+		*youngest = time > *youngest ? time : *youngest;
+		tail += h.size;
+	}
+	return tail;
+}
+
 uint64_t source_youngest(const struct record_layout *layout, const struct source *s)
 {
 	struct source walk = *s;
 	uint64_t youngest = 0, tail = s->ring.tail;
 
-	while (source_peek(layout, &walk, tail) && walk.next.size) {
-		if (walk.next_time > youngest)
-			youngest = walk.next_time;
+	if (s->head - tail > s->ring.data_bytes)
+		return 0;
+	for (;;) {
+		tail = pass_samples(s, tail, &youngest);
+		if (!source_peek(layout, &walk, tail) || !walk.next.size)
+			return youngest;
+		youngest = walk.next_time > youngest ? walk.next_time : youngest;
 		tail += walk.next.size;
 	}
-	return youngest;
 }
 
 void source_read_lost(struct source *s)

@@ -87,22 +87,31 @@ uint64_t sample_switch_regs(bool arguments)
 _Static_assert(ARCH_SPOT_ARGUMENT == 0, "it is the first");
 
 /* Of each switch of the host: its event has some of these registers alone, in their order. */
+static inline void copy_place(uint64_t mask, const uint64_t *regs, uint64_t *spot)
+{
+	for (uint64_t left = sample_place_regs; left; left &= left - 1)
+		*spot++ = mask & left & -left ? *regs++ : 0;
+}
+
+/* They are among others. */
+__attribute__((noinline)) static void pick_place(uint64_t mask, const uint64_t *regs,
+						 uint64_t *spot)
+{
+	for (uint64_t left = sample_place_regs; left; left &= left - 1) {
+		uint32_t reg = (uint32_t)__builtin_ctzll(left);
+
+		*spot++ = mask >> reg & 1 ? arch_register(mask, regs, reg) : 0;
+	}
+}
+
 static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch *ret)
 {
-	bool alone = !(mask & ~sample_place_regs);
-	uint64_t *spot = ret->spot.regs;
+	const uint64_t *spot = ret->spot.regs;
 
-	for (uint64_t left = sample_place_regs; left; left &= left - 1) {
-		uint64_t bit = left & -left;
-
-		if (!(mask & bit))
-			*spot++ = 0;
-		else if (alone)
-			*spot++ = *regs++;
-		else
-			*spot++ = arch_register(mask, regs, (uint32_t)__builtin_ctzll(left));
-	}
-	spot = ret->spot.regs;
+	if (mask & ~sample_place_regs)
+		pick_place(mask, regs, ret->spot.regs);
+	else
+		copy_place(mask, regs, ret->spot.regs);
 	ret->sp = spot[ARCH_SPOT_SP];
 	ret->ip = spot[ARCH_SPOT_IP];
 	ret->argument = arch_has_arguments ? spot[ARCH_SPOT_ARGUMENT] : 0;
