@@ -4,6 +4,8 @@
 Profiler, an XML parser and a browser, a real OpenTelemetry Collector. All are of one capture, so
 all must have the same samples."""
 import base64
+import contextlib
+import glob
 import gzip
 import json
 import os
@@ -11,6 +13,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 import urllib.request
 import xml.etree.ElementTree
 
@@ -139,6 +142,17 @@ def check_firefox(viewers, total):
         if isinstance(table, dict):
             bad = [c for c, v in table.items() if c != "length" and len(v) != table["length"]]
             rig.check(not bad, f"Firefox Profiler: columns of {name} are of one length")
+    with firefox_cli(viewers, file("json.gz")) as ask:
+        rig.check(f"contains {len(data['threads'])} threads" in ask("profile", "info"),
+                  "the Firefox Profiler upgrades it and finds every thread")
+        thread = next(i for i, t in enumerate(data["threads"]) if t["name"] == "chain")
+        tree = ask("thread", "samples", "--thread", f"t-{thread}")
+        rig.check("chain!chain_leaf" in tree and "User" in tree, "and the calls of the workload")
+
+
+@contextlib.contextmanager
+def firefox_cli(viewers, name):
+    """The Firefox Profiler with that file, by its command line: a function that asks it."""
     environment = {**os.environ, "HOME": rig.workdir(), "PROFILER_CLI_SESSION_DIR": rig.path("session")}
     cli = os.path.join(viewers, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
 
@@ -149,23 +163,27 @@ def check_firefox(viewers, total):
             rig.fail(f"profiler-cli {' '.join(args)}: {p.stdout}{p.stderr}")
         return p.stdout
 
+    def is_up():
+        return subprocess.run(["node", cli, "profile", "info"], capture_output=True, timeout=120, env=environment, check=False).returncode == 0
+
     def load():
-        """Its daemon has half a second to come up, which a busy machine may not give it."""
-        p = subprocess.run(["node", cli, "load", file("json.gz")], capture_output=True, text=True,
+        """It gives its daemon half a second to come up, and a busy machine does not: then it may be there a little later."""
+        p = subprocess.run(["nice", "-n", "-15", "node", cli, "load", name], capture_output=True, text=True,
                            timeout=120, env=environment, check=False)
         late = re.search(r"still be running as pid (\d+)", p.stdout + p.stderr)
         if late:
+            end = time.monotonic() + 20
+            while not is_up() and time.monotonic() < end:
+                time.sleep(0.5)
+            if time.monotonic() < end:
+                return True
             rig.kill(int(late[1]), signal.SIGKILL)
         elif p.returncode != 0:
             rig.fail(f"profiler-cli load: {p.stdout}{p.stderr}")
         return p.returncode == 0
     try:
         rig.wait_for("the Firefox Profiler loads it", load, 150)
-        rig.check(f"contains {len(data['threads'])} threads" in ask("profile", "info"),
-                  "the Firefox Profiler upgrades it and finds every thread")
-        thread = next(i for i, t in enumerate(data["threads"]) if t["name"] == "chain")
-        tree = ask("thread", "samples", "--thread", f"t-{thread}")
-        rig.check("chain!chain_leaf" in tree and "User" in tree, "and the calls of the workload")
+        yield ask
     finally:
         ask("stop", "--all")
 
@@ -215,6 +233,7 @@ def check_viewers(total):
     rig.check(p.returncode == 0, f"the viewers are here {p.stderr[-500:] if p.returncode else ''}")
     check_speedscope(p.stdout.strip(), total)
     check_firefox(p.stdout.strip(), total)
+    check_types(p.stdout.strip())
 
 
 def check_choice():
@@ -249,6 +268,70 @@ def check_events():
     with open(outputs["json"], encoding="utf-8") as f:
         threads = json.load(f)["threads"]
     rig.check(all("threadCPUDelta" not in t["samples"] for t in threads), "Firefox: no CPU time is made up")
+
+
+# What is captured, of which workload, and the types with their units.
+TYPES = ((("--wall", "--memory"), ("waits", "30"), {"off_cpu": "nanoseconds", "wall": "nanoseconds", "memory_growth": "bytes"}),
+         (("--alloc",), ("heap",), {"alloc_space": "bytes", "alloc_objects": "count", "inuse_space": "bytes", "inuse_objects": "count"}))
+MOUNTED = ("unshare", "-m", "sh", "-c", 'mount -t tracefs none /sys/kernel/tracing; exec "$0" "$@"')
+GO_UNITS = {"": 1, "B": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9, "mins": 6e10}
+
+
+def check_type_in_go(name, kind, unit):
+    """Its own report has the type and a sum with a unit; its plain numbers are the truth for the others."""
+    def ask(*args):
+        return subprocess.run(["go", "tool", "pprof", f"-sample_index={kind}", *args, name], capture_output=True, text=True, check=True).stdout
+    raw = ask("-raw")
+    types = raw.split("Samples:\n")[1].splitlines()[0].split()
+    column = next(i for i, t in enumerate(types) if t.split("[")[0] == f"{kind}/{unit}")
+    values = re.findall(r"^ *((?: *\d+)+): ", raw.split("Samples:\n")[1].split("Locations")[0], re.M)
+    total = sum(int(v.split()[column]) for v in values)
+    text = ask("-top")
+    shown = re.search(r" of ([\d.]+)(\w*) total", text)
+    rig.check(f"Type: {kind}\n" in text and shown and (shown[2] == "") == (unit == "count")
+              and abs(float(shown[1]) * GO_UNITS[shown[2]] - total) <= 0.006 * total + 1,
+              f"go tool pprof: {kind}: {shown and shown[0].strip()}, {total} {unit}")
+    return total
+
+
+def check_type_in_viewers(viewers, name, kind, unit, total):
+    files = {s: rig.path(f"{kind}.{s}") for s in ("speedscope.json", "json.gz")}
+    subprocess.run([rig.perfwalk(), "convert", "-e", kind, name, *(x for f in files.values() for x in ("-o", f))], check=True,
+                   stdout=subprocess.DEVNULL)
+    bundle, = glob.glob(os.path.join(viewers, "node_modules/speedscope/dist/release/speedscope-*.js"))
+    p = subprocess.run(["node", os.path.join(rig.TOP, "tests", "oracle", "speedscope.js"), bundle, files["speedscope.json"]],
+                       capture_output=True, text=True, check=True)
+    shown = json.loads(p.stdout)[files["speedscope.json"]][0]
+    rig.check((shown["unit"], shown["total"]) == ("none" if unit == "count" else unit, total), f"speedscope: {kind}: {shown['total']} {shown['unit']}")
+    with gzip.open(files["json.gz"]) as f:
+        threads = json.load(f)["threads"]
+    types = {t["samples"]["weightType"] for t in threads}
+    # It has no type of weight for counted things but samples, and of time milliseconds.
+    scale = 1e-6 if unit == "nanoseconds" else 1
+    weight = sum(sum(t["samples"]["weight"]) for t in threads)
+    rig.check(types == {{"nanoseconds": "tracing-ms", "bytes": "bytes", "count": "samples"}[unit]} and abs(weight - total * scale) <= 1e-6 * total * scale,
+              f"Firefox Profiler: {kind}: {weight:.10g} of {types}")
+    if kind not in ("off_cpu", "alloc_space"):  # one of each unit that it knows: it takes long to come up
+        return
+    with firefox_cli(viewers, files["json.gz"]) as ask:
+        selves = [f["selfSamples"] for i in range(len(threads)) for f in
+                  json.loads(ask("thread", "functions", "--thread", f"t-{i}", "--limit", "0", "--include-idle", "--json"))["functions"]]
+        rig.check(abs(sum(selves) - total * scale) <= 1e-6 * total * scale + 0.5, f"which it adds up to {sum(selves):.10g}")
+
+
+def check_types(viewers):
+    """Each type of profile, with its unit."""
+    directory = rig.build_workloads(*(program for _, (program, *_), _ in TYPES))
+    for options, (program, *args), types in TYPES:
+        name = rig.path(program + ".pb.gz")
+        p = subprocess.run([*MOUNTED, rig.perfwalk(), "record", *options, "-o", name, "--", os.path.join(directory, program), *args],
+                           capture_output=True, text=True, check=False)
+        if p.returncode != 0 and "tracefs" in p.stderr:
+            rig.leave_out(f"{', '.join(types)}: {p.stderr.strip()}")
+            continue
+        rig.check(p.returncode == 0, f"a capture of {', '.join(types)} {p.stderr[-300:] if p.returncode else ''}")
+        for kind, unit in types.items():
+            check_type_in_viewers(viewers, name, kind, unit, check_type_in_go(name, kind, unit))
 
 
 def main():
