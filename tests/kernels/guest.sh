@@ -25,6 +25,7 @@ exec 3>"/dev/$results"
 LAST=$(($(nproc) - 1))
 ONLINE=/sys/devices/system/cpu/cpu1/online
 PARANOID=/proc/sys/kernel/perf_event_paranoid
+library=/usr/local/lib/perfwalk/libperfwalk-alloc.so
 CHAIN="main;chain_one;chain_two;chain_three;chain_four;chain_five;chain_leaf"
 
 note() { echo "NOTE $*" >&3; }
@@ -386,6 +387,120 @@ kb=$(sed -n 's/^    sudo sysctl kernel.perf_event_mlock_kb=//p' quota.log)
 [ -n "$kb" ] && echo "$kb" >/proc/sys/kernel/perf_event_mlock_kb && as_nobody "ulimit -l 0; perfwalk check" >quota.log 2>&1
 grep -q '^ok  *rings  *2.0 MiB for each' quota.log
 check $? "the quota that check asks for nobody, $kb KiB, is enough for all rings" quota.log
+
+# ---- Every type of profile: what the list says of each is what happens ----
+
+# listed TYPE: in $here where it can be recorded, in $why why not everywhere.
+listed()
+{
+	row=$(grep "^$1  *-" types)
+	here=$(echo "$row" | sed -nE 's/^[^;]* (the whole host, not of commands|the whole host|own processes and commands|not here)(; .*)?$/\1/p')
+	why=${row#*; }
+}
+
+# What a capture wrote has this in its stacks: seen FILE EVENT PATTERN
+seen()
+{
+	perfwalk convert -e "$2" "$1" -o seen.folded >/dev/null 2>&1 && grep -qE "$3" seen.folded
+}
+
+# tried WHO TYPE OPTIONS EVENT PATTERN COMMAND...: a capture of each type that can be had, with stacks of the command, or
+# the refusal, with the reason that the list has.
+tried()
+{
+	who=$1 type=$2 options=$3 event=$4 pattern=$5
+	shift 5
+	listed "$type"
+	case $here in
+	"the whole host, not of commands") set -- -a ;;
+	esac
+	rm -f t.pb.gz
+	# shellcheck disable=SC2086
+	if [ "$who" = nobody ]; then
+		as_nobody "perfwalk record $options -o t.pb.gz -- $*" >t.log 2>&1
+		status=$?
+		[ ! -e nobody/t.pb.gz ] || mv nobody/t.pb.gz .
+	elif [ "$1" = -a ]; then
+		perfwalk record $options -o t.pb.gz -a -d 1 >t.log 2>&1
+		status=$?
+	else
+		perfwalk record $options -o t.pb.gz -- "$@" >t.log 2>&1
+		status=$?
+	fi
+	case $here in
+	"the whole host" | "own processes and commands")
+		[ $status -eq 0 ] && seen t.pb.gz "$event" "$pattern" ;;
+	"the whole host, not of commands") [ $status -eq 0 ] ;;
+	"not here") [ $status -ne 0 ] && [ ! -e t.pb.gz ] && grep -qF "$why" t.log ;;
+	*) false ;;
+	esac
+	check $? "$who: $type: $here, and so does record $options ($status)${row##*"$here"}" t.log seen.folded types
+}
+
+every_type() # WHO
+{
+	if [ "$1" = nobody ]; then
+		as_nobody "perfwalk list types" >types
+	else
+		perfwalk list types >types
+	fi
+	# What nobody cannot see of a block has no stack, but its time.
+	blocked='wait_sleep|\[not seen\]' wall='wait_sleep|\[not seen\]|waits'
+	[ "$1" = nobody ] || blocked='^waits;\[wait: sleep\].*;wait_sleep'
+	tried "$1" "CPU time" "" "${cpu_event:-cpu-clock}" '^blip;.*;blip_burn' /w/blip 2000
+	tried "$1" "off-CPU time" --off-cpu off_cpu "$blocked" /w/waits 20
+	tried "$1" "off-CPU time" --wall wall "$wall" /w/waits 20
+	# Its name is read from the process, which may have ended before on a slow machine.
+	tried "$1" locks --locks off_cpu '\[lock [^;]*\];.*;take_pool;' /w/locks 50
+	tried "$1" "memory growth" --memory memory_growth '^growth;.*growth_small' /w/growth 64 0
+	[ ! -e "$library" ] || tried "$1" allocations --alloc alloc_space '^heap;.*allocate_large' /w/heap
+}
+
+# Each wait of the workload has its reason, whatever this kernel calls its functions. Its forks lock the memory of all
+# threads, which may wait for that, too.
+reasons()
+{
+	perfwalk record --off-cpu -o r.pb.gz -- /w/waits 40 >r.log 2>&1 && perfwalk convert -e off_cpu r.pb.gz -o r.folded >>r.log 2>&1
+	status=$?
+	for pair in "lock:lock" "condition:condition lock" sleep:sleep poll:poll epoll:poll pipe:pipe network:network \
+		"file_lock:file lock" signal:signal child:child; do
+		kind=${pair%%:*}
+		eval "$(awk -v kind="wait_$kind" -v reasons="${pair#*:}" '
+			index($0, ";" kind ";") || index($0, ";" kind " ") {
+				n = $NF; all += n
+				r = $0; sub(/^[^[]*\[wait: /, "", r); sub(/\].*/, "", r)
+				if (r == "kernel lock") { all -= n; next }
+				if (r == reasons || index(" " reasons " ", " " r " ")) right += n
+			} END { printf "all=%d right=%d\n", all, right }' r.folded)"
+		[ $status -eq 0 ] && [ "$all" -gt 0 ] && [ $((right * 100)) -ge $((all * 95)) ]
+		check $? "reason of a block: ${pair#*:}: $((right / 1000)) of $((all / 1000)) ms in wait_$kind" r.log r.folded
+	done
+}
+
+probes()
+{
+	perfwalk record -e uprobe:/w/marked:work -e usdt:/w/marked:marked:pass/name=pass/ -o u.pb.gz -- /w/marked >u.log 2>&1
+	status=$?
+	eval "$(sed -nE 's/^work ([0-9]+) marker ([0-9]+) watched ([0-9]+)$/calls=\1 passes=$((\2 + \3))/p' u.log)"
+	[ $status -eq 0 ] && grep -qE "^  marked:work +$(echo "$calls" | sed -E 's/([0-9])([0-9]{3})$/\1,\2/')( |\$)" u.log &&
+		grep -qE "^  pass +$passes( |\$)" u.log
+	check $? "probes of user code: $calls calls of a function and $passes passes of a marker" u.log
+}
+
+if [ -e /w/waits ]; then
+	every_type root
+	if mount -t tracefs none /sys/kernel/tracing 2>/dev/null || mount -t debugfs none /sys/kernel/debug 2>/dev/null; then
+		every_type "root with tracefs"
+		reasons
+		grep -q "^allocations .*the whole host" types && probes
+		umount /sys/kernel/tracing 2>/dev/null || umount /sys/kernel/debug
+	else
+		skip "tracepoints: this kernel has neither tracefs nor debugfs"
+	fi
+	every_type nobody
+else
+	skip "types of profiles besides CPU time: not on this processor"
+fi
 
 # ---- Suspend: all CPUs but the first go and come, and perfwalk is frozen meanwhile ----
 

@@ -228,6 +228,17 @@ unit_capabilities()
 	done
 }
 
+# What the types of profiles besides CPU time are tried with.
+add_types()
+{
+	workloads "$work/workloads" waits locks growth heap marked
+	for name in waits locks growth heap marked; do
+		add_program "$work/workloads/$name" "/w/$name"
+	done
+	library=$(dirname "$program")/alloc/libperfwalk-alloc.so
+	[ ! -e "$library" ] || add_program "$library" /usr/local/lib/perfwalk/libperfwalk-alloc.so
+}
+
 make_initramfs()
 {
 	root=$work/root
@@ -247,6 +258,7 @@ make_initramfs()
 	${WORKLOAD_CC:-gcc} -O2 -o "$work/bounded" "$top/tests/kernels/bounded.c" || give_up "bounded.c does not compile"
 	add_program "$work/bounded" /w/bounded
 	unit_capabilities >"$root/w/unit"
+	[ -n "$sysroot" ] || add_types
 	cp "$top/tests/kernels/guest.sh" "$root/init"
 	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
 	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
