@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/profiler src/reader runtimes src/sample
-"""Methods of Java and functions of JavaScript and Python in stacks of blocked threads, off-CPU and wall: nearly all
+"""System calls of Go programs by function, methods of Java and functions of JavaScript and Python in stacks of blocked threads, off-CPU and wall: nearly all
 time of threads that wait in one method is time of that method, also in a later window than the one in which its stack
 was seen. Of Python, the program's own clocks tell how long each function waited. Needs root and tracefs."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -93,9 +94,48 @@ def check_python():
         rig.check(sum(right.values()) >= 0.95 * sum(told.values()), f"{event}: the reasons are right: {right} of {told}")
 
 
+GO_ROUNDS = 100
+# System calls block their thread. Of all other waits of a goroutine no thread knows: it runs others, or is idle in the
+# runtime's scheduler.
+GO_CALLS = {"waitPipe": "pipe", "waitSelect": "poll", "waitFileLock": "file lock"}
+GO_OTHERS = ("waitChannel", "waitMutex", "waitSleep", "waitNetwork")
+
+
+def check_go():
+    os.environ["PATH"] += ":/usr/local/go/bin"
+    if not shutil.which("go"):
+        rig.leave_out("Go: it is not installed")
+        return
+    program, name = rig.path("gowaits"), rig.path("go.pb.gz")
+    subprocess.run(["go", "build", "-o", program, os.path.join(rig.WORKLOADS, "waits.go")], check=True,
+                   env={**os.environ, "GOFLAGS": "-buildvcs=false"})
+    p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-o", name, "--", program, str(GO_ROUNDS)], stdout=subprocess.PIPE, text=True,
+                       timeout=120, check=True)
+    truth = {k: int(ns) for k, ns in re.findall(r"^(wait\w+) (\d+)$", p.stdout, re.M)}
+    rig.check(set(truth) == {*GO_CALLS, *GO_OTHERS}, f"the Go program names each function: {sorted(truth)}")
+    subprocess.run([rig.perfwalk(), "convert", "-e", "off_cpu", name, "-o", name + ".folded"], check=True, stdout=subprocess.DEVNULL)
+    told, right = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+    with open(name + ".folded", encoding="utf-8") as f:
+        for line in f:
+            stack, us = line.rsplit(" ", 1)
+            frames = [x.removesuffix("_[i]") for x in stack.split(";")[1:]]
+            for function in (x for x in truth if f"main.{x}" in frames):
+                told[function] += 1000 * int(us)
+                right[function] += 1000 * int(us) if frames[0] == f"[wait: {GO_CALLS.get(function)}]" else 0
+    for function, reason in GO_CALLS.items():
+        # Its clock also has what came before and after the block: Go's own handover of the processor, and a wait for one.
+        rig.check(0 < told[function] <= 1.01 * truth[function] and right[function] >= 0.95 * told[function],
+                  f"Go: {function}: {told[function]} ns, {right[function]} of them [wait: {reason}], by its own clock {truth[function]}")
+    # It sleeps that long in each call, whatever the host does.
+    rig.check(told["waitSelect"] >= GO_ROUNDS * 7_000_000, f"Go: waitSelect: {told['waitSelect']} ns in {GO_ROUNDS} calls of 7 ms")
+    others = sum(told[x] for x in GO_OTHERS)
+    rig.check(others <= 0.01 * sum(truth[x] for x in GO_OTHERS), f"Go: {others} ns are of functions in which only a goroutine waits")
+
+
 def main():
     rig.need_root()
     rig.need_tracefs()
+    check_go()
     rig.need_programs("java", "javac", "node")
     classes = rig.path("classes")
     subprocess.run(["javac", "--release", "11", "-d", classes, os.path.join(rig.WORKLOADS, "Waits.java")], check=True)
