@@ -454,7 +454,7 @@ static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use us
 	}
 	if (use == PC_INTERRUPTED)
 		fresh.shape = (uint8_t)shape_of(h, &fresh.blob, pc);
-	fresh.walk = h->walk;
+	fresh.walk = h->walks.walk;
 	*c = fresh;
 	return true;
 }
@@ -467,12 +467,12 @@ const struct code *hotspot_code_find(struct hotspot *h, uint64_t pc, enum pc_use
 	if (c->pc == pc && c->use == use) {
 		bool is_nmethod = c->blob.kind == BLOB_NMETHOD || c->blob.kind == BLOB_NATIVE;
 
-		if (c->walk == h->walk)
+		if (c->walk == h->walks.walk)
 			return c;
 		if (!read_head(h, c->blob.at, is_nmethod, &now))
 			return NULL;
 		if (now.identity == c->identity) {
-			c->walk = h->walk;
+			c->walk = h->walks.walk;
 			return c;
 		}
 		h->stats.stale++;

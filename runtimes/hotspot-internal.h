@@ -12,6 +12,7 @@
  */
 #include "runtimes/hotspot-tables.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/trust.h"
 #include "util/array.h"
 
 enum {
@@ -91,13 +92,18 @@ struct spot {
 	uint64_t method, identity;
 	int32_t bci;
 	struct stepped_frame frame;
+	/* Of its names: what they were read from, and whether that needs to be read. */
+	uint64_t heads, names;
+	struct trust trust;
 };
 
 /* The heads of a Method and of its ConstMethod, as they are in one walk. */
 struct method {
 	uint64_t at, const_method, constants;
 	uint8_t head[HOTSPOT_METHOD_BYTES]; /* of the ConstMethod */
-	uint64_t identity;
+	uint64_t heads;			    /* a hash of both heads */
+	uint64_t names;			    /* of the names, if they were read */
+	uint64_t identity;		    /* of all; 0: not known yet */
 	uint32_t code_size, name_index;
 	uint32_t walk; /* 0: none */
 };
@@ -116,7 +122,7 @@ struct hotspot {
 	ARRAY(struct code_range) entries; /* of methods, in the interpreter */
 	struct code *codes;
 	struct spot *spots;
-	uint32_t walk; /* the number of the current one, from 1 on */
+	struct trust_walks walks;
 	struct method methods[HOTSPOT_N_METHODS];
 	ARRAY(struct stepped_frame) places;
 	struct strtab texts;

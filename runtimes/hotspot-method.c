@@ -2,8 +2,12 @@
 /*
  * Method* -> names and lines. A Method points to its ConstMethod, that to its ConstantPool, and
  * that to its class, whose own ConstantPool points back. No other bytes do that, so we do not
- * mistake the memory of a freed method for one. We use remembered names only if the Method and the
- * whole head of its ConstMethod are still the same.
+ * mistake the memory of a freed method for one.
+ *
+ * Classes are unloaded, and of others of the same shape all of that lies where it was before. So we
+ * use remembered names only if the Method, the whole head of its ConstMethod and the texts of the
+ * names are still the same. The texts are read again in few walks once they were the same in many
+ * (trust.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +67,9 @@ static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
 	ret->code_size = u16_at(ret->head, hs(h, HS_CONST_CODE_SIZE));
 	ret->name_index = u16_at(ret->head, hs(h, HS_CONST_NAME_INDEX));
 	/* The vtable and the pointers; counters and compiled code of a method change. */
-	ret->identity = hash_bytes(ret->head, (size_t)n_head,
-				   hash_combine(u64_at(bytes, 0), ret->const_method));
+	ret->heads = hash_bytes(ret->head, (size_t)n_head,
+				hash_combine(u64_at(bytes, 0), ret->const_method));
+	ret->identity = 0;
 	return true;
 }
 
@@ -73,16 +78,16 @@ static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
  * reads them once: it looks at a frame of the interpreter several times, and methods call
  * themselves.
  */
-static const struct method *heads_of(struct hotspot *h, uint64_t at)
+static struct method *heads_of(struct hotspot *h, uint64_t at)
 {
 	struct method *m = &h->methods[hash_u64(at) % HOTSPOT_N_METHODS];
 
-	if (m->at == at && m->walk == h->walk)
+	if (m->at == at && m->walk == h->walks.walk)
 		return m;
 	m->walk = 0;
 	if (!read_heads(h, at, m))
 		return NULL;
-	m->walk = h->walk;
+	m->walk = h->walks.walk;
 	return m;
 }
 
@@ -122,6 +127,18 @@ static bool read_symbol(struct hotspot *h, uint64_t at, char *ret, size_t size)
 		n = size - 1;
 	ret[n] = '\0';
 	return n > 0 && memory_read(&h->memory, at + (uint64_t)body, ret, n) && !memchr(ret, 0, n);
+}
+
+/* The Symbol of a method's name, if it has one. */
+static uint64_t name_symbol(struct hotspot *h, const struct method *m)
+{
+	return memory_u64(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_BYTES) +
+					      (uint64_t)m->name_index * 8);
+}
+
+static uint64_t class_symbol(struct hotspot *h, uint64_t holder)
+{
+	return memory_u64(&h->memory, holder + (uint64_t)hs(h, HS_CLASS_NAME));
 }
 
 /* Entry `index` of the constant pool, which must be a text. */
@@ -175,8 +192,7 @@ static bool put_names(struct hotspot *h, const struct method *m, uint64_t holder
 	uint32_t source = 0;
 	uint8_t bytes[2];
 
-	if (!read_symbol(h, memory_u64(&h->memory, holder + (uint64_t)hs(h, HS_CLASS_NAME)), class,
-			 sizeof(class)) ||
+	if (!read_symbol(h, class_symbol(h, holder), class, sizeof(class)) ||
 	    !read_constant(h, m, m->name_index, name, sizeof(name)))
 		return false;
 	make_class_name(class);
@@ -268,14 +284,64 @@ static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
 	}
 }
 
+/* ---- What is remembered ---- */
+
+static struct spot *spot_of(struct hotspot *h, const struct method *m, int32_t bci)
+{
+	return &h->spots[hash_combine(m->at, (uint32_t)bci) % HOTSPOT_N_SPOTS];
+}
+
+/* A hash of the texts of class and method; 0: they cannot be read. */
+static uint64_t hash_names(struct hotspot *h, const struct method *m)
+{
+	uint64_t holder = 0, hash;
+	char text[MAX_SYMBOL + 1];
+
+	if (m->constants && m->constants % 8 == 0)
+		holder = memory_u64(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_HOLDER));
+	if (!holder || holder % 8 || !read_symbol(h, class_symbol(h, holder), text, sizeof(text)))
+		return 0;
+	hash = hash_bytes(text, strlen(text), holder);
+	if (!read_symbol(h, name_symbol(h, m), text, sizeof(text)))
+		return 0;
+	hash = hash_bytes(text, strlen(text), hash);
+	return hash ? hash : 1;
+}
+
+/* Completes the identity of a method, once in each walk; false: it has no names. */
+static bool identify(struct hotspot *h, struct method *m)
+{
+	struct spot *s = spot_of(h, m, NAMES);
+	bool known = s->method == m->at && s->bci == NAMES && s->heads == m->heads;
+	uint64_t names;
+
+	if (m->identity)
+		return true;
+	if (known && trust_has(&s->trust, &h->walks)) {
+		m->identity = s->identity;
+		return true;
+	}
+	names = hash_names(h, m);
+	if (!names)
+		return false;
+	if (known && names == s->names)
+		trust_prove(&s->trust, &h->walks);
+	m->identity = hash_combine(m->heads, names);
+	m->names = names;
+	return true;
+}
+
 /* Where a place in a method is remembered; *ret_is: it is, and the method is still that one. */
 static struct spot *find_spot(struct hotspot *h, const struct method *m, int32_t bci, bool *ret_is)
 {
-	struct spot *s = &h->spots[hash_combine(m->at, (uint32_t)bci) % HOTSPOT_N_SPOTS];
+	struct spot *s = spot_of(h, m, bci);
 	bool its = s->method == m->at && s->bci == bci;
 
 	*ret_is = its && s->identity == m->identity;
-	h->stats.stale += its && !*ret_is;
+	if (its && !*ret_is) {
+		h->stats.stale++;
+		trust_end(&s->trust, &h->walks);
+	}
 	return s;
 }
 
@@ -292,7 +358,12 @@ static bool find_names(struct hotspot *h, const struct method *m, struct stepped
 		h->stats.learned++;
 		if (!prove(h, m, &holder) || !put_names(h, m, holder, &names))
 			return false;
-		*s = (struct spot){m->at, m->identity, NAMES, names};
+		*s = (struct spot){.method = m->at,
+				   .identity = m->identity,
+				   .bci = NAMES,
+				   .frame = names,
+				   .heads = m->heads,
+				   .names = m->names};
 	}
 	*ret = s->frame;
 	return true;
@@ -300,12 +371,12 @@ static bool find_names(struct hotspot *h, const struct method *m, struct stepped
 
 bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct stepped_frame *ret)
 {
-	const struct method *m = heads_of(h, at);
+	struct method *m = heads_of(h, at);
 	struct stepped_frame frame;
 	struct spot *s;
 	bool is_known;
 
-	if (!m)
+	if (!m || !identify(h, m))
 		return false;
 	s = find_spot(h, m, bci, &is_known);
 	if (!is_known) {
@@ -313,7 +384,8 @@ bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct st
 		if (bci >= (int32_t)m->code_size || !find_names(h, m, &frame))
 			return false;
 		find_line(h, m, bci, &frame);
-		*s = (struct spot){at, m->identity, bci, frame};
+		*s = (struct spot){
+			.method = at, .identity = m->identity, .bci = bci, .frame = frame};
 	}
 	*ret = s->frame;
 	return true;

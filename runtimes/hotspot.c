@@ -212,7 +212,7 @@ void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes)
 {
 	h->memory.reads_left = reads;
 	h->memory.bytes_left = bytes;
-	h->walk = h->walk == UINT32_MAX ? 1 : h->walk + 1;
+	trust_begin_walk(&h->walks);
 	/* Frames of a walk refer to both: room is made between walks. */
 	if (h->codes &&
 	    (h->places.n > HOTSPOT_MAX_PLACES * 3 / 4 ||

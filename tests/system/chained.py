@@ -72,6 +72,25 @@ class Interpreter:
         rig.end(p)
 
 
+def check_growing(what, name, pattern):
+    """name: samples of one thread, in perf's text. Functions whose names have a number, which only grows, ran one after the
+    other: a sample with an earlier one than a sample before it has the name of one that is gone."""
+    samples = []
+    with open(name, encoding="utf-8") as f:
+        for entry in f.read().split("\n\n"):
+            time, numbers = re.search(r"(\d+\.\d{6}):", entry), re.findall(pattern, entry)
+            if time and numbers:
+                samples.append((float(time[1]), int(numbers[0])))
+    latest, gone = 0, []
+    for _, number in sorted(samples):
+        gone += [(number, latest)] if number < latest else []
+        latest = max(latest, number)
+    n = len({number for _, number in samples})
+    rig.check(len(samples) > 20 and n > len(samples) // 10 and latest > n and not gone,
+              f"{what}: {len(samples)} samples in {n} functions up to number {latest}, {len(gone)} with the name of one that "
+              f"is gone {gone[:5] or ''}")
+
+
 class Chains:
     """chains: lists of functions, outermost first. native: {innermost function: pattern of native functions that only
     it and those of through call}. plain: makes the name of a frame that of the chains."""

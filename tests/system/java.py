@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import rig
+from chained import check_growing
 
 DEPTH = 20
 APART = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Calls*::*"]
@@ -50,11 +51,11 @@ def has_legal_calls(methods):
 def build():
     out = rig.path("classes")
     os.makedirs(out, exist_ok=True)
-    source = os.path.join(rig.WORKLOADS, "Calls.java")
-    p = subprocess.run(["javac", "--release", "11", "-d", out, source], stdout=subprocess.PIPE,
+    sources = [os.path.join(rig.WORKLOADS, name) for name in ("Calls.java", "Unloaded.java")]
+    p = subprocess.run(["javac", "--release", "11", "-d", out, *sources], stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, text=True, check=False)
     if p.returncode != 0:
-        rig.fail(f"Calls.java does not compile:\n{p.stdout}")
+        rig.fail(f"the programs do not compile:\n{p.stdout}")
     return out
 
 
@@ -100,6 +101,16 @@ def check_mode(java, classes, what, options, inlined):
     rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", 199, "-o", folded)
     rig.end(p)
     return check_stacks(what, rig.read_folded(folded), inlined)
+
+
+def check_unloaded(java, classes, what, options):
+    """Classes come and go, and the new ones lie where old ones were."""
+    p = rig.start([java, "-Xmx32m", "-XX:+UseSerialGC", *options, "-cp", classes, "Unloaded"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
+    text = rig.path("unloaded.perf.txt")
+    rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", 199, "-o", text)
+    rig.end(p)
+    check_growing(f"classes that are unloaded, {what}", text, r"Unloaded\$Made(\d{6})\.run")
 
 
 def debug(pid):
@@ -153,6 +164,8 @@ def main():
     for java in os.environ.get("JAVA", shutil.which("java")).split():
         for what, mode in MODES.items():
             reflected += check_mode(java, classes, what, *mode)
+        for what in ("interpreted", "by C1"):
+            check_unloaded(java, classes, what, MODES[what][0][:1])
         check_debug(java, classes)
         rig.check(reflected > 0, f"{reflected} samples in a method that native code called")
 

@@ -148,6 +148,45 @@ static void test_reused(void)
 	}
 }
 
+/*
+ * A class that was unloaded, and another one of the same shape that now is where it was: all
+ * pointers are the same, only the texts of the names are others.
+ */
+static void test_renamed(void)
+{
+	static const char *const names[][2] = {{"work", "rest"}, {"Mix", "Mox"}};
+	static struct spot spots[HOTSPOT_N_SPOTS];
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+			char old[8], new[8];
+			int n = 0;
+
+			open_version(versions[v]);
+			free(walk_all());
+			memcpy(spots, hotspot->spots, sizeof(spots));
+			(void)snprintf(old, sizeof(old), k ? "%s." : ".%s", names[k][0]);
+			(void)snprintf(new, sizeof(new), k ? "%s." : ".%s", names[k][1]);
+			change_name(names[k][0], names[k][1]);
+			for (int i = 0; i < HOTSPOT_N_SPOTS; i++) {
+				struct stepped_frame *f = &spots[i].frame;
+
+				if (!spots[i].method || spots[i].bci < -1 ||
+				    !strstr(hotspot_text(hotspot, f->function), old))
+					continue;
+				hotspot_begin(hotspot, 1000, 1 << 20);
+				CHECK(hotspot_method_frame(hotspot, spots[i].method, spots[i].bci,
+							   f));
+				CHECK(strstr(hotspot_text(hotspot, f->function), new) != NULL);
+				n++;
+			}
+			CHECK_INT(n, >, 0);
+			CHECK_INT(hotspot_stats(hotspot)->stale, >, 0);
+			close_version();
+		}
+	}
+}
+
 /* A walk looks several times at a method, and reads it once; the next walk reads it again. */
 static void test_once(void)
 {
@@ -158,14 +197,15 @@ static void test_once(void)
 	free(walk_all());
 	for (s = hotspot->spots; !s->method; s++)
 		;
-	for (int walk = 0; walk < 2; walk++) {
+	for (int walk = 0; walk < TRUST_AFTER + 2; walk++) {
 		hotspot_begin(hotspot, 100, 1 << 20);
 		for (int i = 0; i < 3; i++) {
 			CHECK(hotspot_method_frame(hotspot, s->method, s->bci, &frame));
 			CHECK_INT(hotspot_method_bci(hotspot, s->method, 0), ==, -1);
 		}
-		/* The Method and its ConstMethod. */
-		CHECK_INT(hotspot->memory.reads_left, ==, 98);
+		/* The Method and its ConstMethod; the names of its class and its own, and where
+		 * they are, until they are trusted. */
+		CHECK_INT(hotspot->memory.reads_left, ==, walk < TRUST_AFTER ? 91 : 98);
 	}
 	close_version();
 }
@@ -208,6 +248,7 @@ int main(void)
 	RUN(test_remembered);
 	RUN(test_missing);
 	RUN(test_reused);
+	RUN(test_renamed);
 	RUN(test_once);
 	RUN(test_spent);
 	RUN(test_cut);
