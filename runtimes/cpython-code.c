@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code objects are freed and their memory is used for others, so that what is remembered of one is
- * compared with its type, its pointers and its first line before it is used (trust.h).
+ * Code objects are freed and their memory is used for others, as that of their names is. Generated
+ * functions often differ in nothing but the text of a name. So what is remembered of a code object
+ * is compared with all that its names came from before it is used (trust.h): its type, its
+ * pointers, its first line, and the heads of the texts, which have their hash.
  */
 #include "runtimes/cpython-internal.h"
 
@@ -9,7 +11,12 @@ enum {
 	MAX_CHARACTERS = 512, /* of a name, or of a path: its end */
 	MAX_BYTECODE = 64 << 20,
 	MAX_COPIES = 65536,
+	/* Bits of a text's state. */
+	TEXT_WIDTH = 7, /* bytes of a character */
+	TEXT_COMPACT = 8,
+	TEXT_ASCII = 16,
 };
+#define MAX_TEXT (UINT64_C(1) << 40)
 
 /* ---- Texts ---- */
 
@@ -54,7 +61,7 @@ static strid put_characters(struct cpython *p, const uint8_t *bytes, size_t n, s
 	return strtab_put_n(&p->memo->texts, text, n_text);
 }
 
-/* Bits of a text's state: what makes it immortal, 3 of the width, compact, ASCII. */
+/* A text's state, without the bits that say whether it is immortal. */
 static uint32_t state_bits(const struct cpython *p, const uint8_t *head)
 {
 	uint32_t state = memory_u32_of(head, py(p, PY_TEXT_STATE));
@@ -62,24 +69,15 @@ static uint32_t state_bits(const struct cpython *p, const uint8_t *head)
 	return state >> (p->tables.free_threaded && p->tables.minor >= 14 ? 8 : 2);
 }
 
-/* The text object at `at`: of a long one the beginning or the end. false: it is none. */
-static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
+/* Reads the characters: of a long text the beginning or the end. */
+static bool read_text(struct cpython *p, const struct python_text *t, bool its_end, strid *ret)
 {
-	uint8_t head[PYTHON_OBJECT_BYTES], bytes[MAX_CHARACTERS * 4];
-	uint32_t state, width;
-	uint64_t n, data;
+	uint8_t bytes[MAX_CHARACTERS * 4];
+	uint32_t width = t->kind & TEXT_WIDTH;
+	uint64_t data =
+		t->at + (uint64_t)py(p, t->kind & TEXT_ASCII ? PY_TEXT_ASCII : PY_TEXT_OTHER);
+	uint64_t n = t->length;
 
-	if (at == 0 || at % 8 != 0 ||
-	    !memory_read(&p->base.memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
-	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
-		return false;
-	state = state_bits(p, head);
-	width = state & 7;
-	n = memory_u64_of(head, py(p, PY_TEXT_LENGTH));
-	/* Since 3.3 texts of code are always compact ones. */
-	if (!(state & 8) || (width != 1 && width != 2 && width != 4) || n > (UINT64_C(1) << 40))
-		return false;
-	data = at + (uint64_t)py(p, state & 16 ? PY_TEXT_ASCII : PY_TEXT_OTHER);
 	if (n > MAX_CHARACTERS) {
 		data += its_end ? (n - MAX_CHARACTERS) * width : 0;
 		n = MAX_CHARACTERS;
@@ -87,6 +85,55 @@ static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
 	if (!memory_read(&p->base.memory, data, bytes, n * width))
 		return false;
 	*ret = put_characters(p, bytes, n, width);
+	return true;
+}
+
+/* The head of the text object at `at`, as it is now; false: it is none. */
+static bool read_text_head(struct cpython *p, uint64_t at, struct python_text *ret)
+{
+	uint8_t head[PYTHON_OBJECT_BYTES];
+	uint32_t width;
+
+	if (at == 0 || at % 8 != 0 ||
+	    !memory_read(&p->base.memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
+	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
+		return false;
+	*ret = (struct python_text){
+		.at = at,
+		.length = memory_u64_of(head, py(p, PY_TEXT_LENGTH)),
+		/* The word behind the length in all releases. */
+		.hash = memory_u64_of(head, py(p, PY_TEXT_LENGTH) + 8),
+		.kind = state_bits(p, head) & (TEXT_WIDTH | TEXT_COMPACT | TEXT_ASCII),
+		.owner = p->owner,
+		.walk = p->base.walks.walk,
+	};
+	width = ret->kind & TEXT_WIDTH;
+	/* Since 3.3 texts of code are always compact ones. */
+	return (ret->kind & TEXT_COMPACT) && (width == 1 || width == 2 || width == 4) &&
+	       ret->length <= MAX_TEXT;
+}
+
+static bool is_same_text(const struct python_text *a, const struct python_text *b)
+{
+	return a->at == b->at && a->owner == b->owner && a->hash == b->hash &&
+	       a->hash != PYTHON_NO_HASH && a->length == b->length && a->kind == b->kind;
+}
+
+/* A text, proven once in each walk; false: it is none. its_end: of a long one. */
+static bool find_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
+{
+	uint64_t key = hash_combine(hash_combine(at, its_end), p->owner);
+	struct python_text *t = &p->memo->known_texts[key % CPYTHON_N_TEXTS], now;
+
+	if (t->at != at || t->owner != p->owner || t->walk != p->base.walks.walk) {
+		if (!read_text_head(p, at, &now))
+			return false;
+		now.text = t->text;
+		if (!is_same_text(t, &now) && !read_text(p, &now, its_end, &now.text))
+			return false;
+		*t = now;
+	}
+	*ret = t->text;
 	return true;
 }
 
@@ -215,7 +262,7 @@ static bool find_line(struct cpython *p, const struct python_code *c, int32_t pl
 
 /* ---- Code objects ---- */
 
-/* Facts that do not change while the object is the same one. */
+/* Facts that do not change while the object is the same one, but for the texts. */
 static uint64_t identify(const struct cpython *p, const uint8_t *head)
 {
 	uint64_t h = hash_combine(memory_u64_of(head, py(p, PY_CODE_NAME)),
@@ -227,11 +274,17 @@ static uint64_t identify(const struct cpython *p, const uint8_t *head)
 				    : hash_combine(h, memory_u64_of(head, py(p, PY_OBJECT_SIZE)));
 }
 
-static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct python_code *ret)
+/* As it is now; false: there is none. */
+static bool read_head(struct cpython *p, uint64_t at, struct python_code *ret)
 {
-	struct python_code c = {.at = at, .identity = identify(p, head), .owner = p->owner};
-	uint64_t units = memory_u64_of(head, py(p, PY_OBJECT_SIZE));
+	struct python_code c = {.at = at, .owner = p->owner};
+	uint8_t head[PYTHON_CODE_BYTES];
+	uint64_t units;
 
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, p->n_code) ||
+	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
+		return false;
+	units = memory_u64_of(head, py(p, PY_OBJECT_SIZE));
 	c.lines = memory_u64_of(head, py(p, PY_CODE_LINES));
 	c.start_line = memory_u32_of(head, py(p, PY_CODE_FIRST_LINE));
 	if (c.start_line > INT32_MAX)
@@ -242,12 +295,12 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 		c.bytecode = at + (uint64_t)py(p, PY_CODE_BYTECODE);
 		c.n_bytecode = (uint32_t)units * 2;
 	}
-	if (!read_text(p, memory_u64_of(head, py(p, PY_CODE_NAME)), false, &c.function) ||
-	    !read_text(p, memory_u64_of(head, py(p, PY_CODE_FILE)), true, &c.file) ||
+	if (!find_text(p, memory_u64_of(head, py(p, PY_CODE_NAME)), false, &c.function) ||
+	    !find_text(p, memory_u64_of(head, py(p, PY_CODE_FILE)), true, &c.file) ||
 	    c.function == STRID_EMPTY)
 		return false;
+	c.identity = hash_combine(identify(p, head), hash_combine(c.function, c.file));
 	*ret = c;
-	p->base.stats.learned++;
 	return true;
 }
 
@@ -255,19 +308,18 @@ static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct py
 static struct python_code *read_code(struct cpython *p, uint64_t at, struct python_code *c)
 {
 	bool known = c->at == at && c->owner == p->owner;
-	uint8_t head[PYTHON_CODE_BYTES];
+	struct python_code now;
 
-	if (at == 0 || at % 8 != 0 || !memory_read(&p->base.memory, at, head, p->n_code) ||
-	    memory_u64_of(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
+	if (!read_head(p, at, &now))
 		return NULL;
-	if (known && c->identity != identify(p, head)) {
-		p->base.stats.stale++;
-		trust_end(&c->trust, &p->base.walks);
-		known = false;
-		c->at = 0;
+	if (!known || c->identity != now.identity) {
+		p->base.stats.learned++;
+		if (known) {
+			p->base.stats.stale++;
+			trust_end(&c->trust, &p->base.walks);
+		}
+		*c = now;
 	}
-	if (!known && !learn(p, at, head, c))
-		return NULL;
 	trust_prove(&c->trust, &p->base.walks);
 	return c;
 }

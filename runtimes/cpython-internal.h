@@ -17,13 +17,25 @@
 #include "util/array.h"
 
 enum {
-	/* Remembered, of all processes: code objects, places in them; of each: threads. */
+	/* Remembered, of all processes: code objects, texts, places in code; of each: threads. */
 	CPYTHON_N_CODES = 8192,
+	CPYTHON_N_TEXTS = 8192,
 	CPYTHON_N_LINES = 16384,
 	CPYTHON_N_THREADS = 512,
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
 	CPYTHON_MAX_TEXT = 1 << 20,
 	CPYTHON_WINDOW = 65536,
+};
+
+#define PYTHON_NO_HASH UINT64_MAX
+
+/* A text that is remembered, and what it looked like. */
+struct python_text {
+	uint64_t at, length, hash; /* hash: Python's own; PYTHON_NO_HASH: it has none yet */
+	uint32_t kind;		   /* how its characters are stored */
+	uint32_t owner;		   /* the process's number; 0: nobody's */
+	uint32_t walk;		   /* of that process, in which it was last proven */
+	strid text;
 };
 
 /* What is remembered of a code object. */
@@ -51,6 +63,7 @@ struct python_line {
 struct cpython_memo {
 	uint32_t n_users, last_owner;
 	struct python_code codes[CPYTHON_N_CODES];
+	struct python_text known_texts[CPYTHON_N_TEXTS];
 	struct python_line lines[CPYTHON_N_LINES];
 	struct strtab texts;
 	/* Of a walk: a piece of a data stack, and a table of lines. */

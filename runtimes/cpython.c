@@ -168,6 +168,7 @@ static void forget(struct interp *i)
 	struct cpython *p = own(i);
 
 	memset(p->memo->codes, 0, sizeof(p->memo->codes));
+	memset(p->memo->known_texts, 0, sizeof(p->memo->known_texts));
 }
 
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import rig
-from chained import LATE, Chains
+from chained import LATE, Chains, check_growing
 from sink import Sink
 
 SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
@@ -65,6 +65,16 @@ def check_version(python, threads, apart=False):
     rig.check(len(callers) == 1, f"{what}: one node calls the module, {callers}")
     rig.check(counts["wrong"] <= 1 + n // 2000, f"{what}: {counts['wrong']} with a chain that the program does not have"
               + "".join(f"\n{w}" for w in wrong[:5]))
+
+
+def check_generated(python):
+    """Functions are made and freed, and the new ones lie where old ones were."""
+    p = rig.start([python, os.path.join(rig.WORKLOADS, "generated.py")])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+    text = rig.path("generated.perf.txt")
+    rig.record_cpu(1, [p.pid], "-p", p.pid, "-F", RATE, "-o", text)
+    rig.end(p)
+    check_growing(f"{os.path.basename(python)}: functions that are freed", text, r"made_(\d{6})")
 
 
 def check_switch(python):
@@ -164,6 +174,7 @@ def main():
     for python in pythons:
         for threads in (1, 3):
             check_version(python, threads)
+        check_generated(python)
     check_version(pythons[0], 3, True)
     check_switch(pythons[0])
     check_hidden(pythons[0])
