@@ -52,9 +52,10 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 		now.length = memory_u64_of(head, p->tables.value[PHP_STRING_LENGTH]);
 		now.first = memory_u64_of(head, p->tables.value[PHP_STRING_BYTES]);
 		now.text = s->text;
+		/* Without a hash, as some paths are, only all characters tell it from others. */
 		if (now.length > MAX_STRING ||
 		    ((s->at != at || s->hash != now.hash || s->length != now.length ||
-		      s->first != now.first) &&
+		      s->first != now.first || now.hash == 0) &&
 		     !read_string(p, &now, its_end, &now.text)))
 			return false;
 		*s = now;

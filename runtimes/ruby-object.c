@@ -2,7 +2,8 @@
 /*
  * Objects: a word of flags with their type, a pointer to their class, and what is theirs. Short
  * strings and arrays are in the object itself. Strings are freed and moved, so that the head of one
- * is compared before it is used, once in each walk.
+ * is compared before it is used, once in each walk. Characters that are not in the head are read
+ * again.
  */
 #include "runtimes/arch.h"
 #include "runtimes/ruby-internal.h"
@@ -52,6 +53,15 @@ static void find_characters(const struct ruby *p, uint64_t at, const uint8_t *he
 		*ret_n = flags >> LENGTH_SHIFT & LENGTH_MASK;
 }
 
+/* Whether the head has all of its characters: else others may be where those were. */
+static bool is_all_in_head(const struct ruby *p, uint64_t at, const uint8_t *head)
+{
+	uint64_t data, n;
+
+	find_characters(p, at, head, &data, &n);
+	return data >= at && data - at <= RUBY_STRING_HEAD && n <= RUBY_STRING_HEAD - (data - at);
+}
+
 static bool read_string(struct ruby *p, uint64_t at, const uint8_t *head, bool its_end, strid *ret)
 {
 	char text[MAX_CHARACTERS];
@@ -83,7 +93,8 @@ bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret)
 		if (!memory_read(&p->base.memory, at, now.head, sizeof(now.head)))
 			return false;
 		now.text = s->text;
-		if ((s->at != at || memcmp(s->head, now.head, sizeof(now.head)) != 0) &&
+		if ((s->at != at || memcmp(s->head, now.head, sizeof(now.head)) != 0 ||
+		     !is_all_in_head(p, at, now.head)) &&
 		    !read_string(p, at, now.head, its_end, &now.text))
 			return false;
 		*s = now;

@@ -103,6 +103,7 @@ static void test_entries(void)
 static void test_limits(void)
 {
 	struct chained_frame frames[CHAIN_MAX_FRAMES];
+	enum chain_result r;
 	uint32_t reads = 0;
 	size_t n;
 
@@ -112,9 +113,10 @@ static void test_limits(void)
 		CHECK_INT(n, ==, 5);
 		/* What a walk has learned it keeps: with any budget all is known some time. */
 		CHECK_INT(start(&process), ==, 0);
-		for (reads = 0; walk(reads, frames, CHAIN_MAX_FRAMES, &n) == CHAIN_SPENT; reads++)
+		for (reads = 0; (r = walk(reads, frames, CHAIN_MAX_FRAMES, &n)) == CHAIN_SPENT;
+		     reads++)
 			CHECK_INT(reads, <, 4000);
-		CHECK_INT(walk(reads, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		CHECK_INT(r, ==, CHAIN_WHOLE);
 		close_recording();
 	}
 }
@@ -214,6 +216,65 @@ static void test_wild(void)
 		CHECK_INT(n_words, >, 1000);
 		CHECK_INT(start(&process), ==, 0);
 		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &(size_t){0}), ==, CHAIN_WHOLE);
+		close_recording();
+	}
+}
+
+/* Where a text is in the memory, as many times as it is; NULL: not any more. */
+static uint8_t *find_text(const char *text, uint32_t *range, uint32_t *at)
+{
+	size_t n = strlen(text);
+
+	for (; *range < process.recorded.n_ranges; ++*range, *at = 0) {
+		const struct recorded_range *r = &process.recorded.ranges[*range];
+
+		for (; *at + n <= r->n; ++*at) {
+			uint8_t *bytes = process.bytes + (r->bytes - process.bytes) + *at;
+
+			if (memcmp(bytes, text, n) == 0) {
+				++*at;
+				return bytes;
+			}
+		}
+	}
+	return NULL;
+}
+
+/*
+ * A name that was freed, and another one of the same length that now is where it was: only its
+ * characters behind the first ones are others. PHP's may have no hash.
+ */
+static void test_renamed(void)
+{
+	enum { PHP_HASH = 8, PHP_BYTES = 24 };
+	static const char *const names[INTERP_N_KINDS][2] = {
+		[INTERP_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
+		[INTERP_RUBY] = {"(2 levels) in chain_through", "(2 levels) in chain_trodden"},
+	};
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		const char *const *name = names[recordings[i].kind];
+		uint8_t *text;
+		char *now;
+
+		open_recording(i);
+		for (uint32_t k = 0, at = 0;
+		     recordings[i].kind == INTERP_PHP && (text = find_text(name[0], &k, &at));) {
+			if (at > PHP_BYTES)
+				memset(text - PHP_BYTES + PHP_HASH, 0, 8);
+		}
+		for (int n = 0; n < 2; n++) {
+			now = recorded_process_walk(&process);
+			CHECK(strstr(now, name[0]) != NULL);
+			free(now);
+		}
+		for (uint32_t k = 0, at = 0; (text = find_text(name[0], &k, &at));)
+			memcpy(text, name[1], strlen(name[1]));
+		now = recorded_process_walk(&process);
+		CHECK(strstr(now, name[0]) == NULL);
+		CHECK(strstr(now, name[1]) != NULL);
+		free(now);
+		CHECK_INT(interp_stats(interp)->stale, >, 0);
 		close_recording();
 	}
 }
@@ -325,6 +386,7 @@ int main(void)
 	RUN(test_limits);
 	RUN(test_believed);
 	RUN(test_trust);
+	RUN(test_renamed);
 	RUN(test_wild);
 	RUN(test_loops);
 	RUN(test_endless_symbols);
