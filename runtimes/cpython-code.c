@@ -58,7 +58,7 @@ static strid put_characters(struct cpython *p, const uint8_t *bytes, size_t n, s
 		memcpy(&c, bytes + i * width, width);
 		n_text += put_utf8(text + n_text, c);
 	}
-	return strtab_put_n(&p->memo->texts, text, n_text);
+	return strtab_put_n(&p->memo->base.texts, text, n_text);
 }
 
 /* A text's state, without the bits that say whether it is immortal. */

@@ -14,6 +14,7 @@
 #include "runtimes/cpython-tables.h"
 #include "runtimes/cpython.h"
 #include "runtimes/interp-internal.h"
+#include "runtimes/memo.h"
 #include "util/array.h"
 
 enum {
@@ -56,16 +57,11 @@ struct python_line {
 	uint32_t owner, line;
 };
 
-/*
- * What all processes have one of: most interpreters of a host sleep, and those that run share the
- * room. Each has its own entries: what a process says holds for itself alone.
- */
 struct cpython_memo {
-	uint32_t n_users, last_owner;
+	struct memo base; /* first */
 	struct python_code codes[CPYTHON_N_CODES];
 	struct python_text known_texts[CPYTHON_N_TEXTS];
 	struct python_line lines[CPYTHON_N_LINES];
-	struct strtab texts;
 	/* Of a walk: a piece of a data stack, and a table of lines. */
 	uint8_t window[CPYTHON_WINDOW], table[CPYTHON_WINDOW];
 };

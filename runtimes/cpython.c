@@ -109,33 +109,7 @@ static int read_image(struct cpython *p, const char **ret_why)
 	return 0;
 }
 
-static struct cpython_memo *memo;
-
-static int join_memo(struct cpython *p)
-{
-	if (!memo) {
-		memo = calloc(1, sizeof(*memo));
-		if (!memo)
-			return -ENOMEM;
-		strtab_init(&memo->texts, CPYTHON_MAX_TEXT);
-	}
-	memo->n_users++;
-	/* Numbers repeat after 2^32 processes; entries of the last one are long gone by then. */
-	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
-	p->memo = memo;
-	p->base.texts = &memo->texts;
-	p->owner = memo->last_owner;
-	return 0;
-}
-
-static void leave_memo(struct cpython *p)
-{
-	if (!p->memo || --p->memo->n_users > 0)
-		return;
-	strtab_deinit(&memo->texts);
-	free(memo);
-	memo = NULL;
-}
+static struct memo *memo;
 
 static int open_cpython(struct interp *i, const char **ret_why)
 {
@@ -143,13 +117,18 @@ static int open_cpython(struct interp *i, const char **ret_why)
 	int r = read_image(p, ret_why);
 
 	if (r == 0)
-		r = join_memo(p);
-	return r;
+		r = memo_join(&memo, sizeof(*p->memo), CPYTHON_MAX_TEXT, &p->owner);
+	if (r < 0)
+		return r;
+	p->memo = (struct cpython_memo *)memo;
+	i->texts = &memo->texts;
+	return 0;
 }
 
 static void close_cpython(struct interp *i)
 {
-	leave_memo(own(i));
+	if (own(i)->memo)
+		memo_leave(&memo);
 }
 
 /* ---- For its user ---- */

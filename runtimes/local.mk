@@ -29,6 +29,7 @@ RUNTIMES_SOURCES = \
 	runtimes/interp-internal.h \
 	runtimes/interp.c \
 	runtimes/interp.h \
+	runtimes/memo.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
 	runtimes/musl.c \

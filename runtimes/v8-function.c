@@ -172,11 +172,11 @@ static bool name_function(struct v8 *v, const struct v8_function *f, struct step
 
 	if (f->name && !v8_string(v, f->name, text, sizeof(text)))
 		return false;
-	ret->function = strtab_put(&v->memo->texts, *text ? text : "(anonymous)");
+	ret->function = strtab_put(&v->memo->base.texts, *text ? text : "(anonymous)");
 	text[0] = '\0';
 	if (v8_is_string_type(v, v8_type(v, name)) && !v8_string(v, name, text, sizeof(text)))
 		return false;
-	ret->file = strtab_put(&v->memo->texts, *text ? text : f->script ? "[eval]" : "");
+	ret->file = strtab_put(&v->memo->base.texts, *text ? text : f->script ? "[eval]" : "");
 	return true;
 }
 

@@ -16,6 +16,7 @@
  * An object's address is tagged: 1 is added to it. A small integer stands in the upper half.
  */
 #include "runtimes/arch-v8.h"
+#include "runtimes/memo.h"
 #include "runtimes/trust.h"
 #include "runtimes/v8-tables.h"
 #include "runtimes/v8.h"
@@ -132,10 +133,9 @@ struct v8_block {
 	uint8_t bytes[V8_BLOCK_BYTES];
 };
 
-/* What all processes have one of. Each has its own entries: what a process says holds for itself
- * alone. */
 struct v8_memo {
-	uint32_t n_users, last_owner, last_walk;
+	struct memo base; /* first */
+	uint32_t last_walk;
 	struct v8_known_code codes[V8_N_CODES];
 	struct v8_spot spots[V8_N_SPOTS];
 	struct v8_kept_function functions[V8_N_FUNCTIONS];
@@ -151,7 +151,6 @@ struct v8_memo {
 	} heads[V8_N_HEADS];
 	struct v8_lines lines[V8_N_SCRIPTS];
 	ARRAY(struct v8_place) places; /* of the codes */
-	struct strtab texts;
 	/* Of a walk: what was read of the process, and of a table of positions. */
 	struct v8_block blocks[V8_N_BLOCKS];
 	uint8_t table[32768];

@@ -40,9 +40,9 @@ static void put_function(struct v8_walk *w, uint64_t shared, int32_t position, e
 	w->v->stats.functions++;
 	if (!shared || !v8_function_frame(w->v, shared, position, &f)) {
 		w->v->stats.unproven++;
-		f = (struct stepped_frame){
-			.function =
-				strtab_put(&w->v->memo->texts, "[JavaScript function not proven]")};
+		f = (struct stepped_frame){.function =
+						   strtab_put(&w->v->memo->base.texts,
+							      "[JavaScript function not proven]")};
 	}
 	f.level = (uint8_t)level;
 	f.inlined = inlined;
@@ -316,7 +316,7 @@ static enum runtime_step step_own(struct v8_walk *w, bool unknown)
 	if (!is_typed(&f) && !is_javascript(&f))
 		return RUNTIME_NOT_MINE;
 	if (is_typed(&f) && f.context / 2 == v8_value(w->v, V8_FRAME_WASM)) {
-		wasm.function = strtab_put(&w->v->memo->texts, "[WebAssembly]");
+		wasm.function = strtab_put(&w->v->memo->base.texts, "[WebAssembly]");
 		put(w, &wasm);
 		return go_by_fp(w, &f);
 	}

@@ -56,33 +56,26 @@ static int read_bytecode_sizes(struct v8 *v)
 	return 0;
 }
 
-static struct v8_memo *memo;
+static struct memo *memo;
 
 static int join_memo(struct v8 *v)
 {
-	if (!memo) {
-		memo = calloc(1, sizeof(*memo));
-		if (!memo)
-			return -ENOMEM;
-		memo->places.max = V8_MAX_PLACES;
-		strtab_init(&memo->texts, V8_MAX_TEXT);
+	int r = memo_join(&memo, sizeof(*v->memo), V8_MAX_TEXT, &v->owner);
+
+	if (r == 0) {
+		v->memo = (struct v8_memo *)memo;
+		v->memo->places.max = V8_MAX_PLACES;
 	}
-	memo->n_users++;
-	/* Numbers repeat after 2^32 processes; entries of the last one are long gone by then. */
-	memo->last_owner = memo->last_owner == UINT32_MAX ? 1 : memo->last_owner + 1;
-	v->memo = memo;
-	v->owner = memo->last_owner;
-	return 0;
+	return r;
 }
 
 static void leave_memo(const struct v8 *v)
 {
-	if (!v->memo || --memo->n_users > 0)
+	if (!v->memo)
 		return;
-	array_deinit(&memo->places);
-	strtab_deinit(&memo->texts);
-	free(memo);
-	memo = NULL;
+	if (!memo_is_shared(memo))
+		array_deinit(&v->memo->places);
+	memo_leave(&memo);
 }
 
 int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const char **ret_why)
@@ -146,7 +139,7 @@ bool v8_is_tried(const struct v8 *v)
 
 const char *v8_text(const struct v8 *v, strid id)
 {
-	return strtab_get(&v->memo->texts, id);
+	return strtab_get(&v->memo->base.texts, id);
 }
 
 const struct v8_stats *v8_stats(const struct v8 *v)
@@ -167,13 +160,13 @@ void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
 	trust_begin_walk(&v->walks);
 	v->leaf_bytecode = 0;
 	/* Frames of a walk refer to both: room is made between walks. */
-	if (m->places.n > V8_MAX_PLACES * 3 / 4 || strtab_bytes(&m->texts) > V8_MAX_TEXT * 3 / 4 ||
-	    m->texts.n_refused > 0) {
+	if (m->places.n > V8_MAX_PLACES * 3 / 4 ||
+	    strtab_bytes(&m->base.texts) > V8_MAX_TEXT * 3 / 4 || m->base.texts.n_refused > 0) {
 		memset(m->codes, 0, sizeof(m->codes));
 		memset(m->spots, 0, sizeof(m->spots));
 		array_clear(&m->places);
-		strtab_clear(&m->texts);
-		m->texts.n_refused = 0;
+		strtab_clear(&m->base.texts);
+		m->base.texts.n_refused = 0;
 	}
 }
 
