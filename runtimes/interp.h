@@ -9,8 +9,8 @@
  * the thread from running meanwhile, and compares the addresses of frames with the thread's
  * registers and native stack.
  *
- * Not thread-safe. Bounded: about 2 MiB of memory for each process; a budget of reads for each
- * walk.
+ * Not thread-safe. Bounded: about 3 MiB of memory for all processes of a kind, and 24 KiB for each;
+ * a budget of reads for each walk.
  */
 #include <stdio.h>
 

@@ -32,20 +32,22 @@ static bool read_string(struct php *p, const struct php_string *s, bool its_end,
 	if (!memory_read(&p->base.memory, data, text, n))
 		return false;
 	/* Behind a 0 the names of classes without one have where they are. */
-	*ret = strtab_put_n(&p->texts, text, strlen(text));
+	*ret = strtab_put_n(&p->memo->base.texts, text, strlen(text));
 	return true;
 }
 
 /* its_end: of a long one. false: it is no string. */
 static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 {
-	struct php_string *s = &p->strings[hash_combine(at, its_end) % PHP_N_TEXTS];
+	uint64_t key = hash_combine(hash_combine(at, its_end), p->owner);
+	struct php_string *s = &p->memo->strings[key % PHP_N_TEXTS];
+	bool known = s->at == at && s->owner == p->owner;
 	uint8_t head[PHP_STRING_HEAD + 8];
-	struct php_string now = {.at = at, .walk = p->base.walks.walk};
+	struct php_string now = {.at = at, .owner = p->owner, .walk = p->base.walks.walk};
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->base.walks.walk) {
+	if (!known || s->walk != p->base.walks.walk) {
 		if (!memory_read(&p->base.memory, at, head, sizeof(head)))
 			return false;
 		now.hash = memory_u64_of(head, p->tables.value[PHP_STRING_HASH]);
@@ -54,7 +56,7 @@ static bool find_string(struct php *p, uint64_t at, bool its_end, strid *ret)
 		now.text = s->text;
 		/* Without a hash, as some paths are, only all characters tell it from others. */
 		if (now.length > MAX_STRING ||
-		    ((s->at != at || s->hash != now.hash || s->length != now.length ||
+		    ((!known || s->hash != now.hash || s->length != now.length ||
 		      s->first != now.first || now.hash == 0) &&
 		     !read_string(p, &now, its_end, &now.text)))
 			return false;
@@ -87,9 +89,9 @@ static strid put_name(struct php *p, strid class, strid name)
 
 	if (class == STRID_EMPTY)
 		return name;
-	(void)snprintf(text, sizeof(text), "%s::%s", strtab_get(&p->texts, class),
-		       strtab_get(&p->texts, name));
-	return strtab_put(&p->texts, text);
+	(void)snprintf(text, sizeof(text), "%s::%s", strtab_get(&p->memo->base.texts, class),
+		       strtab_get(&p->memo->base.texts, name));
+	return strtab_put(&p->memo->base.texts, text);
 }
 
 /* Where its instructions are, and its file. */
@@ -106,7 +108,7 @@ static bool read_code(struct php *p, const uint8_t *head, struct php_function *r
 /* As it is now, with its own name; false: there is none. */
 static bool read_function(struct php *p, uint64_t at, struct php_function *ret, strid *ret_class)
 {
-	struct php_function f = {.at = at};
+	struct php_function f = {.at = at, .owner = p->owner};
 	uint8_t head[PHP_FUNCTION_BYTES], type;
 	uint64_t name_at, class_at;
 	strid class = STRID_EMPTY;
@@ -133,8 +135,9 @@ static bool read_function(struct php *p, uint64_t at, struct php_function *ret, 
 
 const struct php_function *php_find_function(struct php *p, uint64_t at, uint64_t place)
 {
-	struct php_function *f = &p->functions[hash_u64(at) % PHP_N_FUNCTIONS], now;
-	bool known = at && f->at == at, same;
+	uint64_t key = hash_combine(at, p->owner);
+	struct php_function *f = &p->memo->functions[key % PHP_N_FUNCTIONS], now;
+	bool known = at && f->at == at && f->owner == p->owner, same;
 	strid class;
 
 	/* The function that is called for a missing method belongs to the process. */
@@ -167,14 +170,15 @@ bool php_has_opcode(const struct php_function *f, uint64_t at)
 
 bool php_find_line(struct php *p, const struct php_function *f, uint64_t at, struct php_line *ret)
 {
-	struct php_line *l = &p->lines[hash_u64(at) % PHP_N_LINES];
+	struct php_line *l = &p->memo->lines[hash_combine(at, p->owner) % PHP_N_LINES];
 	uint8_t bytes[PHP_OPCODE_BYTES];
 
-	if (l->at != at || l->identity != f->identity) {
+	if (l->at != at || l->owner != p->owner || l->identity != f->identity) {
 		if (!memory_read(&p->base.memory, at, bytes, sizeof(bytes)))
 			return false;
 		*l = (struct php_line){
 			.at = at,
+			.owner = p->owner,
 			.identity = f->identity,
 			.line = memory_u32_of(bytes, p->tables.value[PHP_OPCODE_LINE]),
 			.kind = memory_u32_of(bytes, p->tables.value[PHP_OPCODE_KIND]),
@@ -200,7 +204,7 @@ strid php_code_name(struct php *p, const struct php_line *caller)
 	for (size_t i = 0; caller->opcode == INCLUDE_OR_EVAL && i < sizeof(names) / sizeof(*names);
 	     i++) {
 		if (caller->kind == names[i].kind)
-			return strtab_put(&p->texts, names[i].name);
+			return strtab_put(&p->memo->base.texts, names[i].name);
 	}
-	return strtab_put(&p->texts, "{main}");
+	return strtab_put(&p->memo->base.texts, "{main}");
 }

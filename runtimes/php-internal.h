@@ -10,13 +10,15 @@
  *	eval-code.c	where the code of the evaluation function is
  */
 #include "runtimes/interp-internal.h"
+#include "runtimes/memo.h"
 #include "runtimes/php-tables.h"
 #include "runtimes/php.h"
 
 enum {
-	PHP_N_FUNCTIONS = 2048, /* remembered: functions, */
-	PHP_N_TEXTS = 4096,	/* strings, */
-	PHP_N_LINES = 8192,	/* instructions */
+	/* Remembered, of all processes: functions, strings, instructions. */
+	PHP_N_FUNCTIONS = 4096,
+	PHP_N_TEXTS = 8192,
+	PHP_N_LINES = 16384,
 	PHP_MAX_TEXT = 1 << 20,
 	PHP_WINDOW = 4096,
 };
@@ -25,7 +27,8 @@ enum {
 struct php_string {
 	uint64_t at, hash, length, first; /* its first 8 bytes */
 	strid text;
-	uint32_t walk; /* in which it was last proven */
+	uint32_t owner; /* the process's number; 0: nobody's */
+	uint32_t walk;	/* of that process, in which it was last proven */
 };
 
 /* What is remembered of a function. */
@@ -33,7 +36,7 @@ struct php_function {
 	uint64_t at, identity;
 	uint64_t opcodes;
 	uint32_t n_opcodes;
-	uint32_t start_line;
+	uint32_t start_line, owner;
 	strid name, file;
 	struct trust trust;
 	bool is_user; /* not written in C */
@@ -43,22 +46,27 @@ struct php_function {
 /* Of one instruction. */
 struct php_line {
 	uint64_t at, identity; /* of its function */
-	uint32_t line;
+	uint32_t line, owner;
 	uint8_t opcode;
 	uint32_t kind; /* of an instruction that includes a file */
+};
+
+struct php_memo {
+	struct memo base; /* first */
+	struct php_function functions[PHP_N_FUNCTIONS];
+	struct php_string strings[PHP_N_TEXTS];
+	struct php_line lines[PHP_N_LINES];
+	/* Of a walk: the part of the stack of frames that was read last. */
+	uint8_t window[PHP_WINDOW];
 };
 
 struct php {
 	struct interp base; /* first */
 	struct php_tables tables;
 	uint64_t globals, end; /* addresses of executor_globals */
-	struct php_function *functions;
-	struct php_string *strings;
-	struct php_line *lines;
-	struct strtab texts;
-	/* The part of the stack of frames that was read last. */
-	uint8_t window[PHP_WINDOW];
-	uint64_t window_at, n_window;
+	struct php_memo *memo;
+	uint32_t owner;		      /* its number there */
+	uint64_t window_at, n_window; /* of the current walk */
 };
 
 /* An exception that is on its way, and a method that does not exist, have functions and

@@ -42,7 +42,7 @@ static bool load_window(struct php *p, uint64_t at)
 	if (end - start > PHP_WINDOW)
 		start = end - PHP_WINDOW;
 	p->n_window = 0;
-	if (!memory_read(&p->base.memory, start, p->window, end - start))
+	if (!memory_read(&p->base.memory, start, p->memo->window, end - start))
 		return false;
 	p->window_at = start;
 	p->n_window = end - start;
@@ -59,7 +59,7 @@ static bool read_frame(struct php *p, uint64_t at, struct php_frame *ret)
 	if ((at >= p->window_at && at - p->window_at < p->n_window &&
 	     p->n_window - (at - p->window_at) >= PHP_FRAME_BYTES) ||
 	    load_window(p, at))
-		bytes = p->window + (at - p->window_at);
+		bytes = p->memo->window + (at - p->window_at);
 	else if (!memory_read(&p->base.memory, at, own, sizeof(own)))
 		return false;
 	*ret = (struct php_frame){

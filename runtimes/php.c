@@ -68,30 +68,26 @@ static int read_image(struct php *p, const char **ret_why)
 	return 0;
 }
 
+static struct memo *memo;
+
 static int open_php(struct interp *i, const char **ret_why)
 {
 	struct php *p = own(i);
-	int r;
+	int r = read_image(p, ret_why);
 
-	strtab_init(&p->texts, PHP_MAX_TEXT);
-	i->texts = &p->texts;
-	r = read_image(p, ret_why);
+	if (r == 0)
+		r = memo_join(&memo, sizeof(*p->memo), PHP_MAX_TEXT, &p->owner);
 	if (r < 0)
 		return r;
-	p->functions = calloc(PHP_N_FUNCTIONS, sizeof(*p->functions));
-	p->strings = calloc(PHP_N_TEXTS, sizeof(*p->strings));
-	p->lines = calloc(PHP_N_LINES, sizeof(*p->lines));
-	return p->functions && p->strings && p->lines ? 0 : -ENOMEM;
+	p->memo = (struct php_memo *)memo;
+	i->texts = &memo->texts;
+	return 0;
 }
 
 static void close_php(struct interp *i)
 {
-	struct php *p = own(i);
-
-	strtab_deinit(&p->texts);
-	free(p->functions);
-	free(p->strings);
-	free(p->lines);
+	if (own(i)->memo)
+		memo_leave(&memo);
 }
 
 /* ---- For its user ---- */
@@ -107,8 +103,8 @@ static void forget(struct interp *i)
 {
 	struct php *p = own(i);
 
-	memset(p->functions, 0, PHP_N_FUNCTIONS * sizeof(*p->functions));
-	memset(p->strings, 0, PHP_N_TEXTS * sizeof(*p->strings));
+	memset(p->memo->functions, 0, sizeof(p->memo->functions));
+	memset(p->memo->strings, 0, sizeof(p->memo->strings));
 }
 
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,

@@ -68,15 +68,17 @@ static bool has_place(const struct ruby_code *c, uint64_t pc)
 bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint32_t *ret)
 {
 	uint64_t place = (pc - c->encoded) / WORD;
-	struct ruby_line *l = &p->lines[hash_combine(c->at, place) % RUBY_N_LINES];
+	uint64_t key = hash_combine(hash_combine(c->at, place), p->owner);
+	struct ruby_line *l = &p->memo->lines[key % RUBY_N_LINES];
 
 	if (!has_place(c, pc))
 		return false;
 	/* pc is after the instruction. */
 	place -= place > 0;
-	if (l->code != c->at || l->identity != c->identity || l->place != place + 1)
+	if (l->code != c->at || l->owner != p->owner || l->identity != c->identity ||
+	    l->place != place + 1)
 		*l = (struct ruby_line){c->at, c->identity, (uint32_t)place + 1,
-					read_line(p, c, (uint32_t)place)};
+					read_line(p, c, (uint32_t)place), p->owner};
 	*ret = l->line;
 	return true;
 }
@@ -86,8 +88,8 @@ bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint
 /* A path, or a pair of it and another one. All code of a file has the same one. */
 static bool find_path(struct ruby *p, uint64_t at, strid *ret)
 {
-	struct ruby_path *path = &p->paths[hash_u64(at) % RUBY_N_PATHS];
-	bool known = at && path->at == at;
+	struct ruby_path *path = &p->memo->paths[hash_combine(at, p->owner) % RUBY_N_PATHS];
+	bool known = at && path->at == at && path->owner == p->owner;
 	uint64_t first;
 	strid text;
 
@@ -101,7 +103,7 @@ static bool find_path(struct ruby *p, uint64_t at, strid *ret)
 	if (known && path->text != text)
 		trust_end(&path->trust, &p->base.walks);
 	if (!known || path->text != text)
-		*path = (struct ruby_path){.at = at, .text = text};
+		*path = (struct ruby_path){.at = at, .owner = p->owner, .text = text};
 	trust_prove(&path->trust, &p->base.walks);
 	*ret = text;
 	return true;
@@ -149,6 +151,7 @@ static bool read_body(struct ruby *p, uint64_t at, uint64_t body_at, uint8_t *bo
 		.n_lines = memory_u32_of(body, rb(p, RB_BODY_N_LINES)),
 		.index = rb_u64(p, body, RB_BODY_INDEX),
 		.start_line = first_line(p, body),
+		.owner = p->owner,
 	};
 	h = hash_combine(hash_combine(ret->encoded, ret->n_encoded),
 			 hash_combine(ret->lines, ret->start_line));
@@ -176,8 +179,8 @@ static bool read_known(struct ruby *p, const struct ruby_code *c, uint64_t pc, u
 
 const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc)
 {
-	struct ruby_code *c = &p->codes[hash_u64(at) % RUBY_N_CODES], now;
-	bool known = at && c->at == at, same;
+	struct ruby_code *c = &p->memo->codes[hash_combine(at, p->owner) % RUBY_N_CODES], now;
+	bool known = at && c->at == at && c->owner == p->owner, same;
 	uint8_t body[RUBY_BODY_BYTES];
 
 	if (known && has_place(c, pc) && trust_has(&c->trust, &p->base.walks))

@@ -13,19 +13,21 @@
  *	arch-*.c	where libc keeps a tid; variables that code loads
  */
 #include "runtimes/interp-internal.h"
+#include "runtimes/memo.h"
 #include "runtimes/ruby-tables.h"
 #include "runtimes/ruby.h"
 
 enum {
-	RUBY_N_CODES = 2048, /* remembered: instruction sequences, */
-	RUBY_N_STRINGS = 4096,
-	RUBY_N_LINES = 8192,   /* places in them, */
-	RUBY_N_METHODS = 1024, /* methods that are written in C, */
-	RUBY_N_PATHS = 64,
-	RUBY_N_NAMES = 1024, /* and names */
-	RUBY_N_THREADS = 256,
-	RUBY_STRICT = 64,  /* walks, of a process that was not known before */
-	RUBY_BELIEVE = 15, /* so often what was proven is believed */
+	/* Remembered, of all processes: */
+	RUBY_N_CODES = 4096, /* instruction sequences, */
+	RUBY_N_STRINGS = 8192,
+	RUBY_N_LINES = 16384,  /* places in them, */
+	RUBY_N_METHODS = 2048, /* methods that are written in C, */
+	RUBY_N_PATHS = 512,
+	RUBY_N_NAMES = 2048,  /* and names; */
+	RUBY_N_THREADS = 256, /* of each: threads */
+	RUBY_STRICT = 64,     /* walks, of a process that was not known before */
+	RUBY_BELIEVE = 15,    /* so often what was proven is believed */
 	RUBY_MAX_TEXT = 1 << 20,
 	RUBY_FRAMES_BYTES = 512 * RUBY_FRAME_MAX,
 	RUBY_VALUES_BYTES = 16384,
@@ -37,14 +39,15 @@ struct ruby_string {
 	uint64_t at;
 	uint8_t head[RUBY_STRING_HEAD];
 	strid text;
-	uint32_t walk; /* in which it was last proven */
+	uint32_t owner; /* the process's number; 0: nobody's */
+	uint32_t walk;	/* of that process, in which it was last proven */
 };
 
 /* What is remembered of an instruction sequence. */
 struct ruby_code {
 	uint64_t at, identity;
 	uint64_t body, encoded, lines, index; /* addresses */
-	uint32_t n_encoded, n_lines, start_line;
+	uint32_t n_encoded, n_lines, start_line, owner;
 	strid label, path;
 	struct trust trust;
 };
@@ -52,25 +55,48 @@ struct ruby_code {
 /* Of the entry of a method that is written in C. */
 struct ruby_method {
 	uint64_t at, name; /* name: its number */
+	uint32_t owner;
 	struct trust trust;
 };
 
 /* Of the number of a name. */
 struct ruby_name {
 	uint64_t id;
+	uint32_t owner;
 	strid text;
+};
+
+/* Of a path. */
+struct ruby_path {
+	uint64_t at;
+	uint32_t owner;
+	strid text;
+	struct trust trust;
 };
 
 /* Of a place in one. */
 struct ruby_line {
 	uint64_t code, identity;
 	uint32_t place, line; /* place: words + 1 */
+	uint32_t owner;
 };
 
 /* Of a thread that was found. */
 struct ruby_thread {
 	uint32_t tid, n_believed;
 	uint64_t at, number; /* number: for libc */
+};
+
+struct ruby_memo {
+	struct memo base; /* first */
+	struct ruby_code codes[RUBY_N_CODES];
+	struct ruby_string strings[RUBY_N_STRINGS];
+	struct ruby_line lines[RUBY_N_LINES];
+	struct ruby_method methods[RUBY_N_METHODS];
+	struct ruby_name names[RUBY_N_NAMES];
+	struct ruby_path paths[RUBY_N_PATHS];
+	/* Of a walk: the control frames, and a part of the stack of values. */
+	uint8_t frames[RUBY_FRAMES_BYTES], values[RUBY_VALUES_BYTES];
 };
 
 struct ruby {
@@ -81,20 +107,9 @@ struct ruby {
 	struct trust vm_trust;
 	uint64_t symbols; /* address of the table of names; 0: not known */
 	struct ruby_thread threads[RUBY_N_THREADS];
-	struct ruby_code *codes;
-	struct ruby_string *strings;
-	struct ruby_line *lines;
-	struct ruby_method methods[RUBY_N_METHODS];
-	struct ruby_name names[RUBY_N_NAMES];
-	struct ruby_path {
-		uint64_t at;
-		strid text;
-		struct trust trust;
-	} paths[RUBY_N_PATHS];
-	struct strtab texts;
-	uint8_t *frames;		   /* RUBY_FRAMES_BYTES */
-	uint8_t values[RUBY_VALUES_BYTES]; /* a part of the stack of values */
-	uint64_t values_at, n_values;
+	struct ruby_memo *memo;
+	uint32_t owner;		      /* its number there */
+	uint64_t values_at, n_values; /* of the current walk */
 };
 
 static inline int32_t rb(const struct ruby *p, enum ruby_value v)

@@ -78,22 +78,24 @@ static bool read_string(struct ruby *p, uint64_t at, const uint8_t *head, bool i
 	}
 	if (!memory_read(&p->base.memory, data, text, n))
 		return false;
-	*ret = strtab_put_n(&p->texts, text, strnlen(text, n));
+	*ret = strtab_put_n(&p->memo->base.texts, text, strnlen(text, n));
 	return true;
 }
 
 bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret)
 {
-	struct ruby_string *s = &p->strings[hash_combine(at, its_end) % RUBY_N_STRINGS];
-	struct ruby_string now = {.at = at, .walk = p->base.walks.walk};
+	uint64_t key = hash_combine(hash_combine(at, its_end), p->owner);
+	struct ruby_string *s = &p->memo->strings[key % RUBY_N_STRINGS];
+	struct ruby_string now = {.at = at, .owner = p->owner, .walk = p->base.walks.walk};
+	bool known = s->at == at && s->owner == p->owner;
 
 	if (at == 0 || at % 8 != 0)
 		return false;
-	if (s->at != at || s->walk != p->base.walks.walk) {
+	if (!known || s->walk != p->base.walks.walk) {
 		if (!memory_read(&p->base.memory, at, now.head, sizeof(now.head)))
 			return false;
 		now.text = s->text;
-		if ((s->at != at || memcmp(s->head, now.head, sizeof(now.head)) != 0 ||
+		if ((!known || memcmp(s->head, now.head, sizeof(now.head)) != 0 ||
 		     !is_all_in_head(p, at, now.head)) &&
 		    !read_string(p, at, now.head, its_end, &now.text))
 			return false;
@@ -148,10 +150,10 @@ void ruby_find_symbols(struct ruby *p)
 strid ruby_find_name(struct ruby *p, uint64_t id)
 {
 	uint64_t serial = id > (uint64_t)rb(p, RB_LAST_OPERATOR) ? id >> ID_SHIFT : id, names;
-	struct ruby_name *n = &p->names[hash_u64(id) % RUBY_N_NAMES];
+	struct ruby_name *n = &p->memo->names[hash_combine(id, p->owner) % RUBY_N_NAMES];
 	strid name;
 
-	if (id && n->id == id)
+	if (id && n->id == id && n->owner == p->owner)
 		return n->text;
 	if (!p->symbols || serial >= MAX_SYMBOLS)
 		return STRID_EMPTY;
@@ -159,6 +161,6 @@ strid ruby_find_name(struct ruby *p, uint64_t id)
 			     serial / NAMES_OF_ONE);
 	if (!ruby_find_string(p, ruby_element(p, names, serial % NAMES_OF_ONE * 2), false, &name))
 		return STRID_EMPTY;
-	*n = (struct ruby_name){id, name};
+	*n = (struct ruby_name){id, p->owner, name};
 	return name;
 }

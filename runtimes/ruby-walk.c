@@ -40,7 +40,7 @@ static bool load_values(struct ruby_frames *f, uint64_t end)
 	if (end - start > RUBY_VALUES_BYTES)
 		start = end - RUBY_VALUES_BYTES;
 	p->n_values = 0;
-	if (!memory_read(&p->base.memory, start, p->values, end - start))
+	if (!memory_read(&p->base.memory, start, p->memo->values, end - start))
 		return false;
 	p->values_at = start;
 	p->n_values = end - start;
@@ -58,7 +58,7 @@ static bool read_environment(struct ruby_frames *f, uint64_t at, struct ruby_env
 		return memory_read(&p->base.memory, start, ret, sizeof(*ret));
 	if ((start < p->values_at || end > p->values_at + p->n_values) && !load_values(f, end))
 		return false;
-	memcpy(ret, p->values + (start - p->values_at), sizeof(*ret));
+	memcpy(ret, p->memo->values + (start - p->values_at), sizeof(*ret));
 	return true;
 }
 
@@ -100,8 +100,9 @@ static uint64_t read_method(struct ruby *p, uint64_t method)
 static strid name_method(struct ruby_frames *f, const struct ruby_environment *e)
 {
 	struct ruby *p = f->p;
-	struct ruby_method *m = &p->methods[hash_u64(e->method) % RUBY_N_METHODS];
-	bool known = e->method && m->at == e->method;
+	uint64_t key = hash_combine(e->method, p->owner);
+	struct ruby_method *m = &p->memo->methods[key % RUBY_N_METHODS];
+	bool known = e->method && m->at == e->method && m->owner == p->owner;
 	uint64_t method, name;
 
 	if (known && trust_has(&m->trust, &p->base.walks))
@@ -113,8 +114,8 @@ static strid name_method(struct ruby_frames *f, const struct ruby_environment *e
 		m->at = 0;
 	}
 	if (name && method == e->method) {
-		if (m->at != method)
-			*m = (struct ruby_method){.at = method, .name = name};
+		if (m->at != method || m->owner != p->owner)
+			*m = (struct ruby_method){.at = method, .name = name, .owner = p->owner};
 		trust_prove(&m->trust, &p->base.walks);
 	}
 	return name ? ruby_find_name(p, name) : STRID_EMPTY;
@@ -186,14 +187,14 @@ enum chain_result ruby_follow(struct ruby *p, uint64_t context, struct chained_f
 		bytes = RUBY_FRAMES_BYTES / size * size;
 		r = CHAIN_CUT;
 	}
-	if (!memory_read(&p->base.memory, f.at, p->frames, bytes))
+	if (!memory_read(&p->base.memory, f.at, p->memo->frames, bytes))
 		return CHAIN_UNPROVEN;
 	for (uint64_t at = 0; at < bytes; at += size) {
 		if (f.n == max) {
 			r = CHAIN_CUT;
 			break;
 		}
-		if (!put(&f, f.at + at, p->frames + at)) {
+		if (!put(&f, f.at + at, p->memo->frames + at)) {
 			r = CHAIN_UNPROVEN;
 			break;
 		}

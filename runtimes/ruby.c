@@ -62,32 +62,26 @@ static int read_image(struct ruby *p, const char **ret_why)
 	return 0;
 }
 
+static struct memo *memo;
+
 static int open_ruby(struct interp *i, const char **ret_why)
 {
 	struct ruby *p = own(i);
-	int r;
+	int r = read_image(p, ret_why);
 
-	strtab_init(&p->texts, RUBY_MAX_TEXT);
-	i->texts = &p->texts;
-	r = read_image(p, ret_why);
+	if (r == 0)
+		r = memo_join(&memo, sizeof(*p->memo), RUBY_MAX_TEXT, &p->owner);
 	if (r < 0)
 		return r;
-	p->codes = calloc(RUBY_N_CODES, sizeof(*p->codes));
-	p->strings = calloc(RUBY_N_STRINGS, sizeof(*p->strings));
-	p->lines = calloc(RUBY_N_LINES, sizeof(*p->lines));
-	p->frames = malloc(RUBY_FRAMES_BYTES);
-	return p->codes && p->strings && p->lines && p->frames ? 0 : -ENOMEM;
+	p->memo = (struct ruby_memo *)memo;
+	i->texts = &memo->texts;
+	return 0;
 }
 
 static void close_ruby(struct interp *i)
 {
-	struct ruby *p = own(i);
-
-	strtab_deinit(&p->texts);
-	free(p->codes);
-	free(p->strings);
-	free(p->lines);
-	free(p->frames);
+	if (own(i)->memo)
+		memo_leave(&memo);
 }
 
 /* ---- For its user ---- */
@@ -101,12 +95,12 @@ static bool is_tried(const struct interp *i)
 
 static void forget(struct interp *i)
 {
-	struct ruby *p = own(i);
+	struct ruby_memo *m = own(i)->memo;
 
-	memset(p->codes, 0, RUBY_N_CODES * sizeof(*p->codes));
-	memset(p->strings, 0, RUBY_N_STRINGS * sizeof(*p->strings));
-	memset(p->names, 0, sizeof(p->names));
-	memset(p->paths, 0, sizeof(p->paths));
+	memset(m->codes, 0, sizeof(m->codes));
+	memset(m->strings, 0, sizeof(m->strings));
+	memset(m->names, 0, sizeof(m->names));
+	memset(m->paths, 0, sizeof(m->paths));
 }
 
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,

@@ -134,3 +134,17 @@ static inline char *recorded_process_cut(struct recorded_process *p)
 	free(whole);
 	return cut;
 }
+
+/* KiB of data that this program has, as the kernel counts them. */
+static inline long recorded_process_data_kib(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	long kib = -1;
+
+	while (f && kib < 0 && fgets(line, sizeof(line), f))
+		(void)sscanf(line, "VmData: %ld", &kib);
+	CHECK(f && kib > 0);
+	(void)fclose(f);
+	return kib;
+}

@@ -279,6 +279,76 @@ static void test_renamed(void)
 	}
 }
 
+/* ---- Many processes ---- */
+
+/* A process more costs little: most of a host's sleep. */
+static void test_memory(void)
+{
+	enum { N = 64, KIB_OF_EACH = 64 };
+	struct chained_frame frames[CHAIN_MAX_FRAMES];
+	const char *why;
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		struct interp *more[N];
+		long before;
+		size_t n;
+
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		before = recorded_process_data_kib();
+		for (int k = 0; k < N; k++) {
+			more[k] = interp;
+			CHECK_INT(
+				interp_new(&interp, &process.memory, process.recorded.image, &why),
+				==, 0);
+			CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		}
+		CHECK_INT(recorded_process_data_kib() - before, <=, N * KIB_OF_EACH);
+		for (int k = 0; k < N; k++)
+			interp_free(more[k]);
+		close_recording();
+	}
+}
+
+/* Two processes have other functions at the same addresses. */
+static void test_apart(void)
+{
+	static const char *const names[INTERP_N_KINDS][2] = {
+		[INTERP_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
+		[INTERP_RUBY] = {"(2 levels) in chain_through", "(2 levels) in chain_trodden"},
+	};
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		const char *const *name = names[recordings[i].kind];
+		struct recorded_process one = process;
+		struct interp *of_one;
+		uint8_t *text;
+
+		recorded_process_open(&one, recordings[i].name);
+		of_one = interp;
+		interp = NULL;
+		open_recording(i);
+		for (uint32_t k = 0, at = 0; (text = find_text(name[0], &k, &at));)
+			memcpy(text, name[1], strlen(name[1]));
+		for (int n = 0; n < 3; n++) {
+			struct interp *of_two = interp;
+			char *two = recorded_process_walk(&process), *its;
+
+			interp = of_one;
+			its = recorded_process_walk(&one);
+			interp = of_two;
+			CHECK(strstr(two, name[1]) && !strstr(two, name[0]));
+			CHECK(strstr(its, name[0]) && !strstr(its, name[1]));
+			free(two);
+			free(its);
+		}
+		CHECK_INT(interp_stats(interp)->stale + interp_stats(of_one)->stale, ==, 0);
+		close_recording();
+		interp = of_one;
+		recorded_process_close(&one);
+	}
+}
+
 /* Words that lead to frames lead back to where others are: no walk goes on for ever. */
 static void test_loops(void)
 {
@@ -387,6 +457,8 @@ int main(void)
 	RUN(test_believed);
 	RUN(test_trust);
 	RUN(test_renamed);
+	RUN(test_memory);
+	RUN(test_apart);
 	RUN(test_wild);
 	RUN(test_loops);
 	RUN(test_endless_symbols);
