@@ -313,7 +313,7 @@ static bool find_pc_desc(struct hotspot *h, const struct blob *b, uint64_t pc, b
 
 static bool push_place(struct hotspot *h, struct code *c, const struct stepped_frame *f)
 {
-	struct stepped_frame *place = array_push(&h->places);
+	struct stepped_frame *place = array_push(&h->memo->places);
 
 	if (!place)
 		return false;
@@ -364,7 +364,7 @@ static bool push_scopes(struct hotspot *h, struct code *c, uint32_t scope)
 				 memory_u64(&h->memory, b->metadata + (uint64_t)(method - 1) * 8),
 				 (int32_t)bci - 1))
 			return false;
-		h->places.items[h->places.n - 1].inlined = sender != 0;
+		h->memo->places.items[h->memo->places.n - 1].inlined = sender != 0;
 		scope = sender;
 	}
 	return scope == 0;
@@ -435,7 +435,8 @@ static enum frame_shape shape_of(struct hotspot *h, const struct blob *b, uint64
 static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use use)
 {
 	struct stepped_frame stub = {.level = HOTSPOT_STUB};
-	struct code fresh = {.pc = pc, .use = (uint8_t)use, .first = h->places.n};
+	struct code fresh = {
+		.pc = pc, .use = (uint8_t)use, .owner = h->owner, .first = h->memo->places.n};
 
 	h->stats.learned++;
 	if (!read_blob(h, pc, &fresh.blob))
@@ -443,36 +444,38 @@ static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use us
 	fresh.identity = fresh.blob.identity;
 	if (fresh.blob.kind == BLOB_NMETHOD || fresh.blob.kind == BLOB_NATIVE) {
 		if (!push_functions(h, &fresh)) {
-			h->places.n = fresh.first;
+			h->memo->places.n = fresh.first;
 			return false;
 		}
 	} else if (fresh.blob.kind != BLOB_INTERPRETER) {
-		stub.function = strtab_put(&h->texts, pc == h->call_stub_return ? "call_stub"
-										: fresh.blob.text);
+		stub.function =
+			strtab_put(&h->memo->base.texts,
+				   pc == h->call_stub_return ? "call_stub" : fresh.blob.text);
 		if (!push_place(h, &fresh, &stub))
 			return false;
 	}
 	if (use == PC_INTERRUPTED)
 		fresh.shape = (uint8_t)shape_of(h, &fresh.blob, pc);
-	fresh.walk = h->walks.walk;
+	fresh.walk = h->walk;
 	*c = fresh;
 	return true;
 }
 
 const struct code *hotspot_code_find(struct hotspot *h, uint64_t pc, enum pc_use use)
 {
-	struct code *c = &h->codes[hash_combine(pc, use) % HOTSPOT_N_CODES];
+	uint64_t key = hash_combine(hash_combine(pc, use), h->owner);
+	struct code *c = &h->memo->codes[key % HOTSPOT_N_CODES];
 	struct blob now;
 
-	if (c->pc == pc && c->use == use) {
+	if (c->pc == pc && c->use == use && c->owner == h->owner) {
 		bool is_nmethod = c->blob.kind == BLOB_NMETHOD || c->blob.kind == BLOB_NATIVE;
 
-		if (c->walk == h->walks.walk)
+		if (c->walk == h->walk)
 			return c;
 		if (!read_head(h, c->blob.at, is_nmethod, &now))
 			return NULL;
 		if (now.identity == c->identity) {
-			c->walk = h->walks.walk;
+			c->walk = h->walk;
 			return c;
 		}
 		h->stats.stale++;

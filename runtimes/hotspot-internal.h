@@ -12,6 +12,7 @@
  */
 #include "runtimes/hotspot-tables.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/memo.h"
 #include "runtimes/trust.h"
 #include "util/array.h"
 
@@ -19,8 +20,9 @@ enum {
 	HOTSPOT_MAX_HEAPS = 8,
 	HOTSPOT_MAX_INLINED = 64, /* functions at one pc */
 	HOTSPOT_HEADER_BYTES = 512,
-	HOTSPOT_N_CODES = 4096, /* remembered: pcs of compiled code, */
-	HOTSPOT_N_SPOTS = 2048, /* and places in interpreted methods */
+	HOTSPOT_N_CODES = 8192, /* remembered, of all processes: pcs of compiled code, */
+	HOTSPOT_N_SPOTS = 4096, /* places in interpreted methods, */
+	HOTSPOT_N_NAMES = 4096, /* and their names */
 	HOTSPOT_N_METHODS = 64, /* of the current walk */
 	HOTSPOT_METHOD_BYTES = 128,
 	HOTSPOT_MAX_PLACES = 16384,
@@ -82,6 +84,7 @@ struct code {
 	uint64_t pc, identity;
 	struct blob blob;
 	uint32_t first, n; /* rows of places */
+	uint32_t owner;	   /* the process's number; 0: nobody's */
 	uint32_t walk;	   /* the last one in which the blob was still this one */
 	uint8_t use;	   /* enum pc_use */
 	uint8_t shape;	   /* enum frame_shape, if interrupted */
@@ -90,10 +93,16 @@ struct code {
 /* What is remembered of a place in a method. */
 struct spot {
 	uint64_t method, identity;
+	uint32_t owner;
 	int32_t bci;
 	struct stepped_frame frame;
-	/* Of its names: what they were read from, and whether that needs to be read. */
-	uint64_t heads, names;
+};
+
+/* Of a method: its names, and what they were read from. */
+struct method_names {
+	uint64_t method, heads, texts; /* texts: a hash of those of class and method */
+	uint32_t owner;
+	strid function, file;
 	struct trust trust;
 };
 
@@ -102,10 +111,18 @@ struct method {
 	uint64_t at, const_method, constants;
 	uint8_t head[HOTSPOT_METHOD_BYTES]; /* of the ConstMethod */
 	uint64_t heads;			    /* a hash of both heads */
-	uint64_t names;			    /* of the names, if they were read */
-	uint64_t identity;		    /* of all; 0: not known yet */
 	uint32_t code_size, name_index;
 	uint32_t walk; /* 0: none */
+};
+
+struct hotspot_memo {
+	struct memo base; /* first */
+	uint32_t last_walk;
+	struct code codes[HOTSPOT_N_CODES];
+	struct spot spots[HOTSPOT_N_SPOTS];
+	struct method_names names[HOTSPOT_N_NAMES];
+	ARRAY(struct stepped_frame) places;
+	struct method methods[HOTSPOT_N_METHODS];
 };
 
 struct hotspot {
@@ -120,12 +137,9 @@ struct hotspot {
 	uint32_t n_heaps;
 	struct code_range interpreter;
 	ARRAY(struct code_range) entries; /* of methods, in the interpreter */
-	struct code *codes;
-	struct spot *spots;
+	struct hotspot_memo *memo;
+	uint32_t owner, walk; /* its number there, and that of its walk */
 	struct trust_walks walks;
-	struct method methods[HOTSPOT_N_METHODS];
-	ARRAY(struct stepped_frame) places;
-	struct strtab texts;
 	struct hotspot_stats stats;
 };
 

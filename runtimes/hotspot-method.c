@@ -19,7 +19,6 @@ enum {
 	MAX_SYMBOL = 1024, /* longer names are cut */
 	MAX_LINES_BYTES = 8192,
 	TAG_UTF8 = 1, /* JVM_CONSTANT_Utf8 */
-	NAMES = -2,   /* instead of a bci: the place of what all places in a method have */
 };
 
 static uint32_t u16_at(const uint8_t *bytes, int64_t at)
@@ -69,7 +68,6 @@ static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
 	/* The vtable and the pointers; counters and compiled code of a method change. */
 	ret->heads = hash_bytes(ret->head, (size_t)n_head,
 				hash_combine(u64_at(bytes, 0), ret->const_method));
-	ret->identity = 0;
 	return true;
 }
 
@@ -78,16 +76,16 @@ static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
  * reads them once: it looks at a frame of the interpreter several times, and methods call
  * themselves.
  */
-static struct method *heads_of(struct hotspot *h, uint64_t at)
+static const struct method *heads_of(struct hotspot *h, uint64_t at)
 {
-	struct method *m = &h->methods[hash_u64(at) % HOTSPOT_N_METHODS];
+	struct method *m = &h->memo->methods[hash_u64(at) % HOTSPOT_N_METHODS];
 
-	if (m->at == at && m->walk == h->walks.walk)
+	if (m->at == at && m->walk == h->walk)
 		return m;
 	m->walk = 0;
 	if (!read_heads(h, at, m))
 		return NULL;
-	m->walk = h->walks.walk;
+	m->walk = h->walk;
 	return m;
 }
 
@@ -186,7 +184,7 @@ static void make_class_name(char *name)
 }
 
 static bool put_names(struct hotspot *h, const struct method *m, uint64_t holder,
-		      struct stepped_frame *ret)
+		      struct method_names *ret)
 {
 	char name[MAX_SYMBOL + 1], class[MAX_SYMBOL + 1], text[2 * MAX_SYMBOL + 2];
 	uint32_t source = 0;
@@ -197,7 +195,7 @@ static bool put_names(struct hotspot *h, const struct method *m, uint64_t holder
 		return false;
 	make_class_name(class);
 	(void)snprintf(text, sizeof(text), "%s.%s", class, name);
-	ret->function = strtab_put(&h->texts, text);
+	ret->function = strtab_put(&h->memo->base.texts, text);
 	if (hs_known(h, HS_POOL_SOURCE_FILE_INDEX) &&
 	    memory_read(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_SOURCE_FILE_INDEX),
 			bytes, 2))
@@ -207,7 +205,7 @@ static bool put_names(struct hotspot *h, const struct method *m, uint64_t holder
 			     bytes, 2))
 		source = u16_at(bytes, 0);
 	if (source && read_constant(h, m, source, name, sizeof(name)))
-		ret->file = strtab_put(&h->texts, name);
+		ret->file = strtab_put(&h->memo->base.texts, name);
 	return ret->function != STRID_EMPTY;
 }
 
@@ -286,11 +284,6 @@ static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
 
 /* ---- What is remembered ---- */
 
-static struct spot *spot_of(struct hotspot *h, const struct method *m, int32_t bci)
-{
-	return &h->spots[hash_combine(m->at, (uint32_t)bci) % HOTSPOT_N_SPOTS];
-}
-
 /* A hash of the texts of class and method; 0: they cannot be read. */
 static uint64_t hash_names(struct hotspot *h, const struct method *m)
 {
@@ -308,84 +301,54 @@ static uint64_t hash_names(struct hotspot *h, const struct method *m)
 	return hash ? hash : 1;
 }
 
-/* Completes the identity of a method, once in each walk; false: it has no names. */
-static bool identify(struct hotspot *h, struct method *m)
+/* Its names, proven once in each walk; NULL: it is no method. Valid until the next call. */
+static const struct method_names *find_names(struct hotspot *h, const struct method *m)
 {
-	struct spot *s = spot_of(h, m, NAMES);
-	bool known = s->method == m->at && s->bci == NAMES && s->heads == m->heads;
-	uint64_t names;
+	uint64_t key = hash_combine(m->at, h->owner), holder;
+	struct method_names *n = &h->memo->names[key % HOTSPOT_N_NAMES], now;
+	bool its = n->owner == h->owner && n->method == m->at;
 
-	if (m->identity)
-		return true;
-	if (known && trust_has(&s->trust, &h->walks)) {
-		m->identity = s->identity;
-		return true;
-	}
-	names = hash_names(h, m);
-	if (!names)
-		return false;
-	if (known && names == s->names)
-		trust_prove(&s->trust, &h->walks);
-	m->identity = hash_combine(m->heads, names);
-	m->names = names;
-	return true;
-}
-
-/* Where a place in a method is remembered; *ret_is: it is, and the method is still that one. */
-static struct spot *find_spot(struct hotspot *h, const struct method *m, int32_t bci, bool *ret_is)
-{
-	struct spot *s = spot_of(h, m, bci);
-	bool its = s->method == m->at && s->bci == bci;
-
-	*ret_is = its && s->identity == m->identity;
-	if (its && !*ret_is) {
-		h->stats.stale++;
-		trust_end(&s->trust, &h->walks);
-	}
-	return s;
-}
-
-/* Its names, which are those of all places in it. */
-static bool find_names(struct hotspot *h, const struct method *m, struct stepped_frame *ret)
-{
-	bool is_known;
-	struct spot *s = find_spot(h, m, NAMES, &is_known);
-	uint64_t holder;
-
-	if (!is_known) {
-		struct stepped_frame names = {.function = STRID_EMPTY};
-
+	if (its && n->heads == m->heads && trust_has(&n->trust, &h->walks))
+		return n;
+	now = (struct method_names){
+		.method = m->at, .heads = m->heads, .texts = hash_names(h, m), .owner = h->owner};
+	if (!now.texts)
+		return NULL;
+	if (!its || n->heads != now.heads || n->texts != now.texts) {
+		if (!prove(h, m, &holder) || !put_names(h, m, holder, &now))
+			return NULL;
 		h->stats.learned++;
-		if (!prove(h, m, &holder) || !put_names(h, m, holder, &names))
-			return false;
-		*s = (struct spot){.method = m->at,
-				   .identity = m->identity,
-				   .bci = NAMES,
-				   .frame = names,
-				   .heads = m->heads,
-				   .names = m->names};
+		h->stats.stale += its;
+		if (its)
+			trust_end(&n->trust, &h->walks);
+		*n = now;
 	}
-	*ret = s->frame;
-	return true;
+	trust_prove(&n->trust, &h->walks);
+	return n;
 }
 
 bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct stepped_frame *ret)
 {
-	struct method *m = heads_of(h, at);
-	struct stepped_frame frame;
-	struct spot *s;
-	bool is_known;
+	const struct method *m = heads_of(h, at);
+	const struct method_names *n = m ? find_names(h, m) : NULL;
+	uint64_t key = hash_combine(hash_combine(at, (uint32_t)bci), h->owner), identity;
+	struct spot *s = &h->memo->spots[key % HOTSPOT_N_SPOTS];
 
-	if (!m || !identify(h, m))
+	if (!n)
 		return false;
-	s = find_spot(h, m, bci, &is_known);
-	if (!is_known) {
-		h->stats.learned++;
-		if (bci >= (int32_t)m->code_size || !find_names(h, m, &frame))
+	identity = hash_combine(n->heads, n->texts);
+	if (s->owner != h->owner || s->method != at || s->bci != bci || s->identity != identity) {
+		struct stepped_frame frame = {.function = n->function, .file = n->file};
+
+		if (bci >= (int32_t)m->code_size)
 			return false;
+		h->stats.learned++;
 		find_line(h, m, bci, &frame);
-		*s = (struct spot){
-			.method = at, .identity = m->identity, .bci = bci, .frame = frame};
+		*s = (struct spot){.method = at,
+				   .identity = identity,
+				   .owner = h->owner,
+				   .bci = bci,
+				   .frame = frame};
 	}
 	*ret = s->frame;
 	return true;

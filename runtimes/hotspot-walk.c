@@ -30,7 +30,7 @@ static void put(struct step *s, const struct stepped_frame *f)
 static void put_places(struct step *s, const struct code *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
-		put(s, &s->h->places.items[c->first + i]);
+		put(s, &s->h->memo->places.items[c->first + i]);
 }
 
 static bool is_entry(const struct hotspot *h, uint64_t pc)

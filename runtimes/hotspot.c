@@ -129,6 +129,28 @@ static int read_process(struct hotspot *h, const char **ret_why)
 	return ok ? 0 : -EAGAIN;
 }
 
+static struct memo *memo;
+
+static int join_memo(struct hotspot *h)
+{
+	int r = memo_join(&memo, sizeof(*h->memo), HOTSPOT_MAX_TEXT, &h->owner);
+
+	if (r == 0) {
+		h->memo = (struct hotspot_memo *)memo;
+		h->memo->places.max = HOTSPOT_MAX_PLACES;
+	}
+	return r;
+}
+
+static void leave_memo(const struct hotspot *h)
+{
+	if (!h->memo)
+		return;
+	if (!memo_is_shared(memo))
+		array_deinit(&h->memo->places);
+	memo_leave(&memo);
+}
+
 int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why)
 {
@@ -140,8 +162,9 @@ int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t imag
 		return -ENOMEM;
 	h->memory = *memory;
 	h->entries.max = 256;
-	h->places.max = HOTSPOT_MAX_PLACES;
-	strtab_init(&h->texts, HOTSPOT_MAX_TEXT);
+	r = join_memo(h);
+	if (r < 0)
+		return r;
 	hotspot_begin(h, OPEN_READS, OPEN_BYTES);
 	if (!arch_has_hotspot) {
 		*ret_why = "its frames on this processor are not known";
@@ -154,10 +177,6 @@ int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t imag
 		r = read_process(h, ret_why);
 	if (r < 0)
 		return r;
-	h->codes = calloc(HOTSPOT_N_CODES, sizeof(*h->codes));
-	h->spots = calloc(HOTSPOT_N_SPOTS, sizeof(*h->spots));
-	if (!h->codes || !h->spots)
-		return -ENOMEM;
 	*ret = TAKE_PTR(h);
 	/* The copied image points to the original memory. */
 	(*ret)->image.memory = &(*ret)->memory;
@@ -168,10 +187,7 @@ struct hotspot *hotspot_free(struct hotspot *h)
 {
 	if (h) {
 		array_deinit(&h->entries);
-		array_deinit(&h->places);
-		strtab_deinit(&h->texts);
-		free(h->codes);
-		free(h->spots);
+		leave_memo(h);
 		free(h);
 	}
 	return NULL;
@@ -200,7 +216,7 @@ bool hotspot_is_tried(const struct hotspot *h)
 
 const char *hotspot_text(const struct hotspot *h, strid id)
 {
-	return strtab_get(&h->texts, id);
+	return strtab_get(&h->memo->base.texts, id);
 }
 
 const struct hotspot_stats *hotspot_stats(const struct hotspot *h)
@@ -210,18 +226,23 @@ const struct hotspot_stats *hotspot_stats(const struct hotspot *h)
 
 void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes)
 {
+	struct hotspot_memo *m = h->memo;
+
 	h->memory.reads_left = reads;
 	h->memory.bytes_left = bytes;
+	m->last_walk = m->last_walk == UINT32_MAX ? 1 : m->last_walk + 1;
+	h->walk = m->last_walk;
 	trust_begin_walk(&h->walks);
 	/* Frames of a walk refer to both: room is made between walks. */
-	if (h->codes &&
-	    (h->places.n > HOTSPOT_MAX_PLACES * 3 / 4 ||
-	     strtab_bytes(&h->texts) > HOTSPOT_MAX_TEXT * 3 / 4 || h->texts.n_refused > 0)) {
-		memset(h->codes, 0, HOTSPOT_N_CODES * sizeof(*h->codes));
-		memset(h->spots, 0, HOTSPOT_N_SPOTS * sizeof(*h->spots));
-		array_clear(&h->places);
-		strtab_clear(&h->texts);
-		h->texts.n_refused = 0;
+	if (m->places.n > HOTSPOT_MAX_PLACES * 3 / 4 ||
+	    strtab_bytes(&m->base.texts) > HOTSPOT_MAX_TEXT * 3 / 4 ||
+	    m->base.texts.n_refused > 0) {
+		memset(m->codes, 0, sizeof(m->codes));
+		memset(m->spots, 0, sizeof(m->spots));
+		memset(m->names, 0, sizeof(m->names));
+		array_clear(&m->places);
+		strtab_clear(&m->base.texts);
+		m->base.texts.n_refused = 0;
 	}
 }
 

@@ -11,8 +11,8 @@
  * step (a return address with debug information, a frame with a valid method), and what we remember
  * of an address is compared with its contents now. Without a proof the walk ends.
  *
- * Not thread-safe. Bounded: about 2 MiB of memory for each process; a budget of reads for each
- * walk.
+ * Not thread-safe. Bounded: about 4 MiB of memory for all processes, and 8 KiB for each; a budget
+ * of reads for each walk.
  */
 #include <stdbool.h>
 #include <stddef.h>

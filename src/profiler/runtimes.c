@@ -12,7 +12,7 @@
 #include "util/time-share.h"
 
 enum {
-	MAX_PROCESSES = 256, /* each has a descriptor open, and up to 2 MiB */
+	MAX_PROCESSES = 256, /* each has a descriptor open */
 	/* Of one walk. A deep stack of code never seen takes more: what is learned is kept, and a
 	 * later sample of it gets further. */
 	MAX_READS = 2000,

@@ -122,18 +122,18 @@ static void test_reused(void)
 		CHECK(strstr(before, "Mix.work") != NULL);
 		change_name("work", "rest");
 		for (int i = 0; i < HOTSPOT_N_CODES; i++) {
-			const struct blob *b = &hotspot->codes[i].blob;
+			const struct blob *b = &hotspot->memo->codes[i].blob;
 
-			if (!hotspot->codes[i].pc || b->kind != BLOB_NMETHOD)
+			if (!hotspot->memo->codes[i].pc || b->kind != BLOB_NMETHOD)
 				continue;
 			bytes_at(b->at + (uint64_t)hs(hotspot, HS_NMETHOD_COMPILE_ID))[3] = 0x5a;
 			n_codes++;
 		}
 		for (int i = 0; i < HOTSPOT_N_SPOTS; i++) {
-			if (!hotspot->spots[i].method)
+			if (!hotspot->memo->spots[i].method)
 				continue;
 			/* Its vtable, once for several places in it. */
-			bytes_at(hotspot->spots[i].method)[1] = 0x5a;
+			bytes_at(hotspot->memo->spots[i].method)[1] = 0x5a;
 			n_spots++;
 		}
 		CHECK_INT(n_codes, >, 0);
@@ -164,7 +164,7 @@ static void test_renamed(void)
 
 			open_version(versions[v]);
 			free(walk_all());
-			memcpy(spots, hotspot->spots, sizeof(spots));
+			memcpy(spots, hotspot->memo->spots, sizeof(spots));
 			(void)snprintf(old, sizeof(old), k ? "%s." : ".%s", names[k][0]);
 			(void)snprintf(new, sizeof(new), k ? "%s." : ".%s", names[k][1]);
 			change_name(names[k][0], names[k][1]);
@@ -195,7 +195,9 @@ static void test_once(void)
 
 	open_version("17");
 	free(walk_all());
-	for (s = hotspot->spots; !s->method; s++)
+	for (int i = 0; i < HOTSPOT_N_NAMES; i++)
+		hotspot->memo->names[i].trust = (struct trust){.walk = 0};
+	for (s = hotspot->memo->spots; !s->method; s++)
 		;
 	for (int walk = 0; walk < TRUST_AFTER + 2; walk++) {
 		hotspot_begin(hotspot, 100, 1 << 20);
@@ -208,6 +210,57 @@ static void test_once(void)
 		CHECK_INT(hotspot->memory.reads_left, ==, walk < TRUST_AFTER ? 91 : 98);
 	}
 	close_version();
+}
+
+/* A process more costs little: most of a host's sleep. */
+static void test_memory(void)
+{
+	enum { N = 64, KIB_OF_EACH = 64 };
+	struct hotspot *more[N];
+	const char *why;
+	long before;
+
+	open_version("17");
+	free(walk_all());
+	before = recorded_process_data_kib();
+	for (int i = 0; i < N; i++) {
+		more[i] = hotspot;
+		CHECK_INT(hotspot_new(&hotspot, &java.memory, java.recorded.image, &why), ==, 0);
+		free(walk_all());
+	}
+	CHECK_INT(recorded_process_data_kib() - before, <=, N * KIB_OF_EACH);
+	for (int i = 0; i < N; i++)
+		hotspot_free(more[i]);
+	close_version();
+}
+
+/* Two processes have other methods at the same addresses. */
+static void test_apart(void)
+{
+	struct recorded_process one = java;
+	struct hotspot *of_one, *of_two;
+
+	recorded_process_open(&one, "17");
+	of_one = hotspot;
+	hotspot = NULL;
+	open_version("17");
+	of_two = hotspot;
+	change_name("work", "rest");
+	for (int n = 0; n < 3; n++) {
+		char *two = walk_all(), *its;
+
+		hotspot = of_one;
+		its = recorded_process_walk(&one);
+		hotspot = of_two;
+		CHECK(strstr(two, "Mix.rest") && !strstr(two, "Mix.work"));
+		CHECK(strstr(its, "Mix.work") && !strstr(its, "Mix.rest"));
+		free(two);
+		free(its);
+	}
+	CHECK_INT(hotspot_stats(of_one)->stale + hotspot_stats(of_two)->stale, ==, 0);
+	close_version();
+	hotspot = of_one;
+	recorded_process_close(&one);
 }
 
 /* A budget that is spent is said. */
@@ -250,6 +303,8 @@ int main(void)
 	RUN(test_reused);
 	RUN(test_renamed);
 	RUN(test_once);
+	RUN(test_memory);
+	RUN(test_apart);
 	RUN(test_spent);
 	RUN(test_cut);
 	return 0;
