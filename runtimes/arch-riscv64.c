@@ -21,6 +21,15 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 	return true;
 }
 
+/* They have frame pointers. */
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n)
+{
+	(void)code;
+	(void)n_before;
+	(void)n;
+	return 0;
+}
+
 bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)
 {
 	enum { GLIBC_TID = 0xd0 };

@@ -137,6 +137,28 @@ bool arch_is_call(const uint8_t *before, size_t n)
 	       (n >= 6 && end[-6] == 0xff && (end[-5] & 0x38) == 0x10);
 }
 
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n)
+{
+	/* endbr64, maybe; sub rsp, 8; call rcx; add rsp, 8; ret (asm_trampoline.S) */
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	static const uint8_t body[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+				       0x48, 0x83, 0xc4, 0x08, 0xc3};
+	static const struct {
+		uint8_t at, cfa;
+	} places[] = {{0, 8}, {4, 16}, {6, 16}, {10, 8}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (places[i].at <= n_before && sizeof(body) - places[i].at <= n &&
+		    memcmp(code + n_before - places[i].at, body, sizeof(body)) == 0)
+			return places[i].cfa;
+	}
+	return n >= sizeof(mark) + sizeof(body) &&
+			       memcmp(code + n_before, mark, sizeof(mark)) == 0 &&
+			       memcmp(code + n_before + sizeof(mark), body, sizeof(body)) == 0
+		       ? 8
+		       : 0;
+}
+
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
 		      struct interpreted *ret)
 {

@@ -12,6 +12,13 @@ enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n
 /* Is the instruction before a return address a call? before: points at the return address. */
 bool arch_is_call(const uint8_t *before, size_t n);
 
+/*
+ * How many bytes the stack pointer is below that of the caller at a place in one of CPython's
+ * trampolines (trampoline.h), whose return address is the last word of them. code: points at n_before
+ * bytes in front of the place and n behind it. 0: it is in none, or in one with frame pointers.
+ */
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n);
+
 /* Reads the interpreter's frame at fp; false: the stack copy lacks a part of it. */
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
 		      struct interpreted *ret);

@@ -59,6 +59,8 @@ RUNTIMES_SOURCES = \
 	runtimes/thread-context.h \
 	runtimes/thread-variable.c \
 	runtimes/thread-variable.h \
+	runtimes/trampoline.c \
+	runtimes/trampoline.h \
 	runtimes/trust.h \
 	runtimes/v8-bytecode.c \
 	runtimes/v8-code.c \

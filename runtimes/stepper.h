@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Runtimes whose frames are on the native stack, and that are read after the sample: HotSpot, V8.
+ * Runtimes whose frames are on the native stack, and that are read after the sample: HotSpot, V8,
+ * and the trampolines of CPython, which have no functions.
  * The walk of the native frames calls them at each frame whose code is in no file, or in a file
  * without call frame information there.
  */
@@ -11,7 +12,7 @@
 
 struct stepper;
 
-enum stepper_kind { STEPPER_HOTSPOT, STEPPER_V8, STEPPER_N_KINDS };
+enum stepper_kind { STEPPER_HOTSPOT, STEPPER_V8, STEPPER_TRAMPOLINES, STEPPER_N_KINDS };
 
 /* How likely a mapped file with that path holds a runtime; 0: it does not. Of several files,
  * examine the one with the highest number. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "runtimes/image.h"
+#include "runtimes/trampoline.h"
 #include "tests/unit/test.h"
 
 static unsigned int n_read;
@@ -133,11 +134,47 @@ static void test_symbols(void)
 	(void)dlclose(libc);
 }
 
+#ifdef __x86_64__
+/* One of CPython's trampolines begins a page, and another one follows. */
+static void test_trampolines(void)
+{
+	static const uint8_t code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+				       0x48, 0x83, 0xc4, 0x08, 0xc3};
+	/* Of each byte of it: words on the stack up to the return address; -1: no instruction. */
+	static const int words[sizeof(code)] = {0, -1, -1, -1, 1, -1, 1, -1, -1, -1, 0};
+	uint64_t stack[2] = {0x1111, 0x2222};
+	const struct runtime_stack copy = {(const uint8_t *)stack, 0x7000, sizeof(stack), NULL};
+	uint8_t *page = aligned_alloc(4096, 4096);
+	struct memory m = own(1000, 1 << 20);
+
+	CHECK(page != NULL);
+	memset(page, 0x90, 4096);
+	memcpy(page, code, sizeof(code));
+	memcpy(page + 16, code, sizeof(code));
+	for (size_t i = 0; i < 64; i++) {
+		size_t at = i % 16;
+		struct runtime_regs regs = {.pc = (uint64_t)(uintptr_t)page + i, .sp = 0x7000};
+
+		if (i >= 32 || at >= sizeof(code) || words[at] < 0) {
+			CHECK_INT(trampoline_step(&m, &copy, &regs), ==, RUNTIME_NOT_MINE);
+			continue;
+		}
+		CHECK_INT(trampoline_step(&m, &copy, &regs), ==, RUNTIME_STEP);
+		CHECK_INT(regs.pc, ==, stack[words[at]]);
+		CHECK_INT(regs.sp, ==, 0x7000 + 8 * (words[at] + 1));
+	}
+	free(page);
+}
+#endif
+
 int main(void)
 {
 	RUN(test_budget);
 	RUN(test_text);
 	RUN(test_pages);
 	RUN(test_symbols);
+#ifdef __x86_64__
+	RUN(test_trampolines);
+#endif
 	return 0;
 }
