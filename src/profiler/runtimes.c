@@ -45,6 +45,7 @@ struct runtimes {
 	struct {
 		struct stepped_frame frame;
 		uint32_t index;
+		bool is_nothing; /* it stands for no function */
 	} frames[FRAME_SOURCE_MAX_FRAMES];
 	uint32_t n, next;
 	struct stepper *stepper;
@@ -204,11 +205,14 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 
 static void keep(struct runtimes *r, size_t index, const struct stepped_frame *frames, size_t n)
 {
+	bool is_nothing = stepper_kind(r->stepper) == STEPPER_TRAMPOLINES;
+
 	/* A walk that starts over. */
 	while (r->n > 0 && r->frames[r->n - 1].index >= index)
 		r->n--;
 	for (size_t i = 0; i < n && r->n < FRAME_SOURCE_MAX_FRAMES; i++) {
 		r->frames[r->n].frame = frames[i];
+		r->frames[r->n].is_nothing = is_nothing;
 		r->frames[r->n++].index = (uint32_t)index;
 	}
 }
@@ -273,6 +277,8 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	if (step == RUNTIME_SPENT && stepper_has_frame_pointers(p->stepper))
 		return do_without(r, p, ret_outcome);
 	r->stepper = p->stepper;
+	if (stepper_kind(p->stepper) == STEPPER_TRAMPOLINES && step == RUNTIME_STEP)
+		frames[n++] = (struct stepped_frame){.line = 0};
 	keep(r, frame->n, frames, n);
 	if (stepper_unproven(p->stepper) != unproven)
 		count_vain(p);
@@ -301,15 +307,28 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 static const enum profile_runtime runtimes_of[STEPPER_N_KINDS] = {
 	[STEPPER_HOTSPOT] = PROFILE_RUNTIME_JVM,
 	[STEPPER_V8] = PROFILE_RUNTIME_V8JS,
+	[STEPPER_TRAMPOLINES] = PROFILE_RUNTIME_CPYTHON,
 };
+
+static void go_to(struct runtimes *r, size_t index)
+{
+	while (r->next < r->n && r->frames[r->next].index < index)
+		r->next++;
+}
+
+bool runtimes_is_nothing(struct runtimes *r, size_t index)
+{
+	go_to(r, index);
+	return r->next < r->n && r->frames[r->next].index == index && r->frames[r->next].is_nothing;
+}
 
 const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t index, size_t *ret_n)
 {
 	size_t n = 0;
 
-	while (r->next < r->n && r->frames[r->next].index < index)
-		r->next++;
-	for (; r->stepper && r->next < r->n && r->frames[r->next].index == index && n < MAX_INLINED;
+	go_to(r, index);
+	for (; r->stepper && r->next < r->n && r->frames[r->next].index == index &&
+	       !r->frames[r->next].is_nothing && n < MAX_INLINED;
 	     r->next++) {
 		const struct stepped_frame *f = &r->frames[r->next].frame;
 

@@ -187,6 +187,14 @@ static uint32_t add_walk_marker(struct attribution *a, const struct record *r, u
 	return n;
 }
 
+/* Trampolines have the names of the functions behind them, which the interpreter's reader has. */
+static bool is_named_elsewhere(struct attribution *a, size_t i)
+{
+	const struct process_state *s = a->process->user;
+
+	return s && s->interpreter && a->runtimes && runtimes_is_nothing(a->runtimes, i);
+}
+
 static uint32_t add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
 {
 	struct unwind_regs regs = {.valid = 0};
@@ -214,9 +222,12 @@ static uint32_t add_user_frames(struct attribution *a, const struct record *r, u
 					  attribution_find_mapping, a, a->walked, a->max_frames,
 					  &n_walked);
 	a->counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
-	a->n_walked = (uint32_t)n_walked;
-	for (size_t i = 0; i < n_walked; i++)
+	for (size_t i = 0; i < n_walked; i++) {
+		if (is_named_elsewhere(a, i))
+			continue;
 		n = add_walked(a, n, i);
+		a->walked[a->n_walked++] = a->walked[i];
+	}
 	count_reach(a, n_walked > n_copied ? UNWIND_TRUNCATED : outcome, n_walked);
 	return add_walk_marker(a, r, n, outcome);
 }

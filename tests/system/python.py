@@ -3,6 +3,7 @@
 """Frames of Python, without an agent and without flags: a program of known chains of calls is read at each sample. The
 innermost function of a chain calls a C function of its own, so that the native part of the very same stack says which
 one it must be. `PYTHON="PATH..."` names other programs than the host's python3."""
+import glob
 import os
 import re
 import shutil
@@ -75,6 +76,42 @@ def check_generated(python):
     rig.record_cpu(1, [p.pid], "-p", p.pid, "-F", RATE, "-o", text)
     rig.end(p)
     check_growing(f"{os.path.basename(python)}: functions that are freed", text, r"made_(\d{6})")
+
+
+def check_trampolines(python):
+    """-X perf: each function is called through code of its own, which has a name in a perf map, and no unwind
+    information."""
+    what = f"{os.path.basename(os.path.realpath(python))} -X perf"
+    for options, named in (([], False), (["--no-interpreters"], True)):
+        p = rig.start([python, "-X", "perf", os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+        rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+        folded = rig.path("trampolines.folded")
+        rig.record_cpu(1, [p.pid], "-p", p.pid, "-F", RATE, *options, "-o", folded)
+        rig.end(p)
+        stacks = rig.read_folded(folded)
+        n = sum(s.n for s in stacks)
+        twice = [s.user for s in stacks if any(f.startswith("py::") for f in s.user)]
+        if named:
+            rig.check(twice, f"{what} {' '.join(options)}: names of the perf map")
+            continue
+        counts, wrong = KNOWN.judge(stacks)
+        whole = sum(s.n for s in stacks if s.complete())
+        rig.check(n > 50 and counts["right"] > 0.8 * n and counts["wrong"] <= 1 + n // 2000,
+                  f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
+                  + "".join(f"\n{w}" for w in wrong[:5]))
+        rig.check(whole > 0.9 * n, f"{what}: {whole} of {n} go through the trampolines to the thread's entry")
+        # Of the first ones it is not known yet that there is a reader.
+        rig.check(len(twice) <= 2, f"{what}: {len(twice)} stacks have names of the perf map, too {twice[:1] or ''}")
+
+
+def with_trampolines(pythons):
+    """Those of 3.12 and later, also such that are here beside the one of the host."""
+    more = [shutil.which(f"python3.{minor}") for minor in (12, 13, 14)]
+    more += sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[2-9].*/bin/python3")))
+    def has(python):
+        return subprocess.run([python, "-c", "import sys; sys.exit(not hasattr(sys, 'activate_stack_trampoline'))"],
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return {os.path.realpath(p) for p in pythons + [p for p in more if p] if has(p)}
 
 
 def check_switch(python):
@@ -176,6 +213,8 @@ def main():
             check_version(python, threads)
         check_generated(python)
     check_version(pythons[0], 3, True)
+    for python in sorted(with_trampolines(pythons)):
+        check_trampolines(python)
     check_switch(pythons[0])
     check_hidden(pythons[0])
     check_daemon(pythons[0])
