@@ -34,7 +34,7 @@ static const struct proof_rules {
 	bool calls_compiled;
 } rules_of[INTERP_N_KINDS] = {
 	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
-	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true, false},
+	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true, true},
 	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true, true},
 };
 

@@ -235,6 +235,36 @@ static void test_no_frames(void)
 	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==, FRAME_SOURCE_NONE);
 }
 
+/* Code that the interpreter has compiled stands where the evaluation would, and leads to its caller
+ * by the frame pointer: it has the frames. Other code of no file has none. */
+static void test_compiled(void)
+{
+	static struct chain_places chain;
+	const struct chain_code code = {
+		.kind = INTERP_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+	struct host_mapping compiled = {
+		.start = 0x800000, .end = 0x900000, .kind = HOST_MAPPING_ANON};
+	const struct host_process process = {.mappings = &compiled, .n_mappings = 1};
+	const struct frame_source_sample sample = {.process = &process,
+						   .record = &record,
+						   .frames = frames,
+						   .n = N_NATIVE,
+						   .whole = true};
+	struct runtime_frames got;
+
+	chain.n = 4;
+	for (uint32_t i = 0; i < 4; i++)
+		chain.addresses[i] = object(i) | (i % 2);
+	make_whole();
+	frames[1].address = frames[5].address = compiled.start + 10;
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==, FRAME_SOURCE_READY);
+	for (uint32_t i = 0; i < 4; i++)
+		CHECK_INT(got.items[i].sp, ==, frames[i < 2 ? 1 : 5].sp);
+	put_anchor(5, 0);
+	CHECK_INT(chain_places_find(&chain, &code, &sample, false, &got), ==,
+		  FRAME_SOURCE_UNPROVEN);
+}
+
 /* What is beyond the native stack that could be followed stands outside of all that is known. */
 static void test_incomplete(void)
 {
@@ -373,6 +403,7 @@ static void on_ready(void *ctx)
 	RUN(test_proof);
 	RUN(test_still);
 	RUN(test_no_frames);
+	RUN(test_compiled);
 	RUN(test_incomplete);
 	RUN(test_hostile);
 	RUN(test_keys);
