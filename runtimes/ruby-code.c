@@ -6,7 +6,9 @@
 #include "runtimes/ruby-internal.h"
 
 enum {
-	SEQUENCE = 7, /* that kind of an internal object */
+	SEQUENCE = 7,	   /* that kind of an internal object */
+	EVALUATED = 6,	   /* that type of code: a call of eval() made it */
+	MAX_EVALUATED = 8, /* in one another */
 	MAX_ENCODED = 1 << 24,
 	WORD = 8,
 	/* The index from places to rows of lines: ranks of 7 bits for the first places, nine in a
@@ -127,10 +129,33 @@ static void learn_evaluation(struct ruby *p, const struct ruby_code *c)
 		eval_code_find(&p->base.eval, &p->base.image, start, end);
 }
 
+/*
+ * Code of eval() is named as the code around it. Up to 3.3 its label says so; since 3.4 that is
+ * "<compiled>", and Ruby itself asks the parent. 0: it has no label.
+ */
+static uint64_t find_label(struct ruby *p, uint64_t body_at, const uint8_t *body)
+{
+	struct memory *m = &p->base.memory;
+	uint64_t label = rb_u64(p, body, RB_BODY_LABEL), parent;
+	uint32_t type = memory_u32_of(body, rb(p, RB_BODY_TYPE));
+
+	if (rb(p, RB_BODY_PARENT) < 0)
+		return label;
+	for (int i = 0; i < MAX_EVALUATED && type == EVALUATED; i++) {
+		parent = memory_u64(m, body_at + (uint64_t)rb(p, RB_BODY_PARENT));
+		if (!parent)
+			break;
+		body_at = memory_u64(m, parent + (uint64_t)rb(p, RB_CODE_BODY));
+		type = (uint32_t)memory_u64(m, body_at + (uint64_t)rb(p, RB_BODY_TYPE));
+		label = memory_u64(m, body_at + (uint64_t)rb(p, RB_BODY_LABEL));
+	}
+	return label;
+}
+
 /* Its names; false: it has none. */
 static bool name_code(struct ruby *p, const uint8_t *body, struct ruby_code *ret)
 {
-	return ruby_find_string(p, rb_u64(p, body, RB_BODY_LABEL), false, &ret->label) &&
+	return ruby_find_string(p, find_label(p, ret->body, body), false, &ret->label) &&
 	       find_path(p, rb_u64(p, body, RB_BODY_PATH), &ret->path);
 }
 

@@ -27,6 +27,7 @@ enum ruby_value {
 	RB_FRAME_ENVIRONMENT,
 	RB_FRAME_BYTES,
 	RB_CODE_BODY,
+	RB_BODY_TYPE,
 	RB_BODY_SIZE, /* words */
 	RB_BODY_ENCODED,
 	RB_BODY_PATH,
@@ -35,6 +36,7 @@ enum ruby_value {
 	RB_BODY_LINES,
 	RB_BODY_N_LINES,
 	RB_BODY_INDEX,
+	RB_BODY_PARENT, /* where it gives code of eval() its name */
 	RB_LINE_BYTES,
 	RB_METHOD_DEFINITION,
 	RB_DEFINITION_NAME,
