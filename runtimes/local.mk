@@ -101,7 +101,8 @@ EXTRA_DIST += $(CPYTHON_RECORDED:%=tests/data/cpython/%.gz) $(CPYTHON_RECORDED:%
 # What the fuzzer found.
 EXTRA_DIST += tests/data/cpython/number-too-large.gz
 # Likewise of `php /w/calls.php parked` and `ruby /w/calls.rb parked` (tests/workloads), in that place.
-INTERP_RECORDED = php-7.4 php-8.2 php-8.4 ruby-2.7 ruby-3.1 ruby-3.3
+INTERP_RECORDED = php-7.4 php-8.1 php-8.2 php-8.3 php-8.4 php-8.5 ruby-2.7 ruby-3.0 ruby-3.1 ruby-3.2 \
+	ruby-3.3 ruby-3.4
 EXTRA_DIST += $(INTERP_RECORDED:%=tests/data/interp/%.gz) $(INTERP_RECORDED:%=tests/data/interp/%.expect)
 # Likewise of `node mix.js`, 14 samples, some seconds after its start.
 V8_RECORDED = 16 18 20 22 24

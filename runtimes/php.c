@@ -96,7 +96,7 @@ static bool is_tried(const struct interp *i)
 {
 	const struct php *p = (const struct php *)i;
 
-	return p->tables.major == 7 || p->tables.minor == 2 || p->tables.minor == 4;
+	return p->tables.major == 7 || p->tables.minor >= 1;
 }
 
 static void forget(struct interp *i)
