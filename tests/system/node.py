@@ -24,6 +24,10 @@ MODES = {
     "interpreted": ["--no-opt", "--no-sparkplug"],
     "baseline": ["--no-opt", "--always-sparkplug"],
 }
+# Node.js 22 and later compile with it.
+MAGLEV = ["--maglev", "--no-turbofan"]
+IS_MAGLEV = ("function f() { let s = 0; for (let i = 0; i < 1e4; i++) s += i % 7; return s; } "
+             "for (let i = 0; i < 3000; i++) f(); process.exit(%ActiveTierIsMaglev(f) ? 0 : 1)")
 
 LEAVES = ["chain_json", "chain_hash", "chain_normalize", "chain_big", "chain_regexp", "chain_loop"]
 # What may stand between chain_turn and one of those.
@@ -84,6 +88,16 @@ def start(node, options, threads=1, *more):
     p = rig.start([node, *options, PROGRAM, str(threads), *more])
     rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
     return p
+
+
+def modes_of(node):
+    """Those that it has."""
+    p = subprocess.run([node, "--allow-natives-syntax", *MAGLEV, "-e", IS_MAGLEV], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+    if p.returncode != 0:
+        print(f"not tested: {node} does not compile by Maglev")
+        return MODES
+    return {**MODES, "by Maglev": MAGLEV}
 
 
 def check_lines(what, profile):
@@ -185,7 +199,7 @@ def main():
     rig.need_programs("node")
     for node in os.environ.get("NODE", os.path.realpath(shutil.which("node"))).split():
         name = os.path.basename(os.path.dirname(os.path.dirname(node))) or node
-        for what, options in MODES.items():
+        for what, options in modes_of(node).items():
             check_mode(node, f"{name}, {what}", options, 1)
         check_mode(node, f"{name}, 3 threads", [], 3)
         check_mode(node, f"{name}, closures", ["--max-semi-space-size=2"], 1, "closures")
