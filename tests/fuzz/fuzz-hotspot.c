@@ -21,7 +21,7 @@ static void use(const struct memory *memory, const struct recording *recorded, F
 		for (uint32_t i = 0; i < recorded->n_samples; i++)
 			(void)recording_walk(h, &recorded->samples[i], out);
 	}
-	if (h->places.n > HOTSPOT_MAX_PLACES)
+	if (h->memo->places.n > HOTSPOT_MAX_PLACES)
 		abort();
 	(void)hotspot_free(h);
 }
