@@ -47,6 +47,11 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask,
 	return opener_asked_file(ask, ret);
 }
 
+uint64_t opener_helper_cost_ns(const struct opener_helper *h)
+{
+	return 0;
+}
+
 /* ---- What is sent ---- */
 
 /* The first mapping of a file: a sanitizer's memory may come before it. */
