@@ -137,7 +137,7 @@ void broker_has_looked(struct broker *b)
 
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b))
 {
-	bool interpreters = b->options.config->interpreters && b->events[0].sample.period == 0;
+	bool interpreters = broker_reads_interpreters(b);
 
 	if (!b->options.capture || b->options.input_path ||
 	    (!interpreters && !is_sampling_allocations(b)) || look_at_all(b) == 0)

@@ -277,6 +277,9 @@ void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid);
 void broker_forget_clients(struct broker *b);
 /* Starts or stops readers. Call it when there is a client, and every second. */
 void broker_look_after_readers(struct broker *b);
+/* Are there interpreters to be read? The config may say no, or the first event may have a period
+ * other than one of time that bounds how often it wakes readers. */
+bool broker_reads_interpreters(const struct broker *b);
 /* Do an event's samples wake the readers? Those of CPU time do, and those of threads that block. */
 bool broker_wakes_readers(const struct broker *b, uint32_t index);
 /* A child died while it read that process's memory, which is not read again. pid 0: it read

@@ -30,6 +30,7 @@
 #define READER_DESCRIPTORS 8
 #define SPARE_DESCRIPTORS  64
 #define SECONDS		   600
+#define MIN_PERIOD_NS	   NSEC_PER_MSEC /* of samples of time that wake readers */
 
 /* ---- Clients ---- */
 
@@ -189,14 +190,15 @@ static bool is_room(struct broker *b)
 
 static bool are_wanted(struct broker *b)
 {
-	bool counted = b->events[0].sample.period != 0;
+	bool wanted = broker_reads_interpreters(b);
 
-	if (b->options.config->interpreters && counted &&
+	if (b->options.config->interpreters && !wanted &&
 	    log_ratelimit(&b->readers.counted, SECONDS))
 		log_warning("functions of Python, PHP and Ruby have no names, and samples no "
-			    "spans: readers need an event at a rate (-F, or EVENT/freq=HZ/), and "
-			    "the first one is sampled by a count");
-	return b->options.config->interpreters && !counted;
+			    "spans: readers need an event at a rate (-F, or EVENT/freq=HZ/), or "
+			    "CPU time by a millisecond or more, and the first one is sampled by a "
+			    "count");
+	return wanted;
 }
 
 void broker_add_client(struct broker *b, const struct message *from)
@@ -261,6 +263,14 @@ static const struct cpu_events *find_cpu(const struct events *e, uint32_t cpu)
 			return &e->cpus.items[i];
 	}
 	return NULL;
+}
+
+bool broker_reads_interpreters(const struct broker *b)
+{
+	const struct broker_event *e = &b->options.events[0];
+
+	return b->options.config->interpreters &&
+	       (!e->period || (sample_event_is_time(&e->event) && e->period >= MIN_PERIOD_NS));
 }
 
 bool broker_wakes_readers(const struct broker *b, uint32_t index)

@@ -84,8 +84,8 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 		/* Events of tasks cannot be replaced later. */
-		.wake_each = o->config->interpreters && targets->n_pids > 0 &&
-			     broker_wakes_readers(b, index) && !o->events[0].period,
+		.wake_each = targets->n_pids > 0 && broker_reads_interpreters(b) &&
+			     broker_wakes_readers(b, index),
 	};
 
 	b->events[index].targets = *targets;
