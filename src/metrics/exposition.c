@@ -158,6 +158,9 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	put_counter(out, "stacks_runtime_late_total",
 		    "User stacks whose interpreter's frames were not read in time.",
 		    c[PROFILE_STACKS_RUNTIME_LATE]);
+	put_counter(out, "stacks_runtime_unread_total",
+		    "User stacks whose interpreter is not read, or not at samples of that event.",
+		    c[PROFILE_STACKS_RUNTIME_UNREAD]);
 	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
 		    c[PROFILE_FRAMES_UNNAMED]);
 	put_counter(out, "frames_put_off_total",

@@ -67,6 +67,7 @@ enum profile_marker {
 	PROFILE_MARKER_RUNTIME_LATE,	  /* native frames only: the runtime's came too late */
 	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* the runtime's memory does not explain the stack */
 	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* a virtual thread's callers are in the heap */
+	PROFILE_MARKER_RUNTIME_UNREAD,	  /* native frames only: nobody reads the runtime's */
 	/* What a thread waits for. The first one: unknown, or not yet known. */
 	PROFILE_MARKER_WAIT,
 	PROFILE_MARKER_WAIT_LOCK,
@@ -234,7 +235,8 @@ enum profile_counter {
 	PROFILE_STACKS_NO_REGS,
 	/* Continued beyond the copy, as far as frame pointers were proven right. */
 	PROFILE_STACKS_CONTINUED,
-	PROFILE_STACKS_RUNTIME_LATE, /* without their runtime's frames, which came too late */
+	PROFILE_STACKS_RUNTIME_LATE,   /* without their runtime's frames, which came too late, */
+	PROFILE_STACKS_RUNTIME_UNREAD, /* or which nobody reads */
 	/* User stacks that reach their entry within the copy, by the bytes from the stack pointer
 	 * to their outermost frame. */
 	PROFILE_STACKS_WITHIN_8K,

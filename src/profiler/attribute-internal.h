@@ -71,6 +71,7 @@ struct process_state {
 	uint64_t library_window;	 /* the window of that look */
 	struct interpreter *interpreter; /* which the readers read; NULL: none */
 	bool not_read;			 /* they have no room for it, which is counted */
+	bool interpreter_left_out;	 /* it has one, but there are too many */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */

@@ -282,11 +282,14 @@ static enum frame_source_answer ask_readers(void *ctx, const struct frame_source
 	const struct process_state *s = sample->process->user;
 	uint32_t index = sample->record->index;
 
+	if (s && s->interpreter_left_out)
+		return FRAME_SOURCE_UNREAD;
+	if (!s || !s->interpreter)
+		return FRAME_SOURCE_NONE;
 	/* Samples of others do not wake them. */
 	if (index > 0 && a->setup->events[index].options.use != SAMPLE_USE_BLOCKS)
-		return FRAME_SOURCE_NONE;
-	return s && s->interpreter ? readers_ask(a->readers, s->interpreter, sample, ret)
-				   : FRAME_SOURCE_NONE;
+		return interpreter_image(s->interpreter) ? FRAME_SOURCE_UNREAD : FRAME_SOURCE_NONE;
+	return readers_ask(a->readers, s->interpreter, sample, ret);
 }
 
 int attribution_set_readers(struct attribution *a, struct readers *readers)
@@ -493,8 +496,9 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		frames.n = 0;
 		/* One that lacks native frames is counted for that. */
 		if (attribution_last_marker(a, n) == PROFILE_N_MARKERS)
-			a->counters[answer == FRAME_SOURCE_MISSED ? PROFILE_STACKS_RUNTIME_LATE
-								  : PROFILE_STACKS_UNPROVEN]++;
+			a->counters[answer == FRAME_SOURCE_MISSED   ? PROFILE_STACKS_RUNTIME_LATE
+				    : answer == FRAME_SOURCE_UNREAD ? PROFILE_STACKS_RUNTIME_UNREAD
+								    : PROFILE_STACKS_UNPROVEN]++;
 	}
 	s->stack = joiner_stack(&a->joiner, &stack, &frames, marker, r->index);
 	add(a, r->index, s);

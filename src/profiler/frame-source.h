@@ -60,6 +60,7 @@ enum frame_source_answer {
 	FRAME_SOURCE_READY,
 	/* The stack lacks them, and gets a marker that says so. */
 	FRAME_SOURCE_MISSED,   /* they were not read in time */
+	FRAME_SOURCE_UNREAD,   /* nobody reads them, or not at such samples */
 	FRAME_SOURCE_UNPROVEN, /* those that were read do not explain the stack */
 };
 

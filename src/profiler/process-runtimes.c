@@ -55,6 +55,7 @@ static struct process_state *state_of_program(struct attribution *a)
 	if (!s || s->n_execs == a->process->n_execs)
 		return s;
 	s->n_execs = a->process->n_execs;
+	s->interpreter_left_out = false;
 	s->runtime = runtimes_free_process(a->runtimes, s->runtime);
 	attribution_free_interpreter(a, s);
 	s->n_runtime_mappings = s->n_interpreter_mappings = 0;
@@ -96,6 +97,7 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 
 	attribution_free_interpreter(a, s);
 	attribution_let_read(a, s, a->process->pid, image, key);
+	s->interpreter_left_out = !s->interpreter;
 	if (a->blocked)
 		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,
 					       key->minor);

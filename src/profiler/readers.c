@@ -367,8 +367,10 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	const struct frame_record_stack *s;
 	enum frame_source_answer answer;
 
-	if (i->refused || !i->image)
+	if (!i->image)
 		return FRAME_SOURCE_NONE;
+	if (i->refused)
+		return FRAME_SOURCE_UNREAD;
 	s = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
 	if (!s || s->result == FRAME_RECORD_LATE)
 		return FRAME_SOURCE_MISSED;

@@ -39,6 +39,7 @@ enum frame_source_answer attribution_ask_source(struct attribution *a,
 enum profile_marker attribution_source_marker(enum frame_source_answer answer)
 {
 	return answer == FRAME_SOURCE_MISSED	 ? PROFILE_MARKER_RUNTIME_LATE
+	       : answer == FRAME_SOURCE_UNREAD	 ? PROFILE_MARKER_RUNTIME_UNREAD
 	       : answer == FRAME_SOURCE_UNPROVEN ? PROFILE_MARKER_RUNTIME_UNPROVEN
 						 : PROFILE_N_MARKERS;
 }

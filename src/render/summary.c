@@ -341,6 +341,10 @@ static void put_stacks(const struct summary_page *pg)
 	if (c[PROFILE_STACKS_RUNTIME_LATE])
 		put_count(pg, SUMMARY_WARN, "  no interpreter", c[PROFILE_STACKS_RUNTIME_LATE],
 			  base, "its frames were not read in time");
+	if (c[PROFILE_STACKS_RUNTIME_UNREAD])
+		put_count(pg, SUMMARY_WARN, "  unread interpreter",
+			  c[PROFILE_STACKS_RUNTIME_UNREAD], base,
+			  "nobody reads its frames, or not for this event");
 	put_copies(pg);
 	put_frames(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])

@@ -11,7 +11,7 @@ RUNTIME, NONE = "runtime", "none"  # an interpreter's own frames, "[cpython]", w
 RUNTIMES = ("beam", "cpython", "dotnet", "hermes", "jvm", "luajit", "perl", "php", "ruby", "v8js")
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
            "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]",
-           "[interpreter not read in time]")
+           "[interpreter not read in time]", "[interpreter not read]")
 MAX_NAME = 2047  # bytes of a name in any output
 
 

@@ -9,6 +9,7 @@ import rig
 
 LATE = "[interpreter not read in time]"
 UNPROVEN = "[runtime frames not proven]"
+UNREAD = "[interpreter not read]"
 
 
 def state_of(pid):

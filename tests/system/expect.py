@@ -21,7 +21,7 @@ ORDER_SPARE = 2  # samples: one of a hundred is no percentage
 
 
 # They say what is missing of an interpreter's own frames; the native stack is whole.
-OF_INTERPRETERS = ("[interpreter not read in time]", "[runtime frames not proven]")
+OF_INTERPRETERS = ("[interpreter not read in time]", "[interpreter not read]", "[runtime frames not proven]")
 
 
 def entry_of(stack):

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import rig
-from chained import LATE, Chains, check_growing
+from chained import LATE, UNREAD, Chains, check_growing
 from sink import Sink
 
 SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
@@ -114,6 +114,34 @@ def with_trampolines(pythons):
     return {os.path.realpath(p) for p in pythons + [p for p in more if p] if has(p)}
 
 
+def check_events(python):
+    """The first event wakes the readers if it has a rate, or is one of time with a period that is not too short. Stacks
+    at samples of other events say that nobody reads their functions."""
+    p, pid = start(python, 1, False)
+    folded, text = rig.path("period.folded"), rig.path("second.perf.txt")
+    rig.record_cpu(1, [pid], "-p", pid, "-e", "cpu-clock/period=5000000/", "-o", folded)
+    stacks = rig.read_folded(folded)
+    counts, n = KNOWN.judge(stacks)[0], sum(s.n for s in stacks)
+    rig.check(n > 50 and counts["right"] > 0.9 * n, f"an event of time with a period: {counts['right']} of {n} stacks are right")
+
+    r = rig.record_cpu(0.3, [pid], "-p", pid, "-e", "cpu-clock/period=500000/", "-o", folded)
+    stacks = rig.read_folded(folded)
+    # Of the first ones the profiler does not know it yet.
+    said = sum(s.n for s in stacks if UNREAD in s.user)
+    silent = [s.user for s in stacks if not {UNREAD, LATE} & set(s.user)]
+    rig.check(said > 0.5 * sum(s.n for s in stacks) and not silent,
+              f"with a short period {said} samples say that they are not read {silent[:2] or ''}")
+    rig.check("functions of Python, PHP and Ruby have no names" in r.text(), "with a short period: a warning")
+
+    rig.record_cpu(0.5, [pid], "-p", pid, "-e", f"cpu-clock/freq={RATE}/", "-e", "task-clock/freq=199/", "-o", text)
+    rig.end(p)
+    with open(text, encoding="utf-8") as f:
+        samples = [e for e in f.read().split("\n\n") if re.search(r": +\d+ task-clock:", e)]
+    silent = [e for e in samples if UNREAD not in e]
+    rig.check(len(samples) > 20 and not silent, f"{len(samples)} samples of a second event say that they are not read"
+              + "".join(f"\n{e}" for e in silent[:2]))
+
+
 def check_switch(python):
     p = rig.start([python, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
     rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
@@ -215,6 +243,7 @@ def main():
     check_version(pythons[0], 3, True)
     for python in sorted(with_trampolines(pythons)):
         check_trampolines(python)
+    check_events(pythons[0])
     check_switch(pythons[0])
     check_hidden(pythons[0])
     check_daemon(pythons[0])

@@ -627,7 +627,7 @@ def ctl_words(command):
 # The outermost frame of a stack that does not reach the thread's entry is one of these.
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
            "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]",
-           "[interpreter not read in time]", "[runtime frames not proven]", "[callers in a virtual thread's heap]")
+           "[interpreter not read in time]", "[interpreter not read]", "[runtime frames not proven]", "[callers in a virtual thread's heap]")
 
 
 class Stack:

@@ -230,6 +230,7 @@ static const struct {
 	{"unwind_errors_total{cause=\"no_regs\"}", COUNTER(PROFILE_STACKS_NO_REGS)},
 	{"stacks_continued_total", COUNTER(PROFILE_STACKS_CONTINUED)},
 	{"stacks_runtime_late_total", COUNTER(PROFILE_STACKS_RUNTIME_LATE)},
+	{"stacks_runtime_unread_total", COUNTER(PROFILE_STACKS_RUNTIME_UNREAD)},
 	{"frames_unnamed_total", COUNTER(PROFILE_FRAMES_UNNAMED)},
 	{"frames_put_off_total", COUNTER(PROFILE_FRAMES_PUT_OFF)},
 	{"interpreter_stacks_total", OF(counts.reader.reads)},

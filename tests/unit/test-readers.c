@@ -351,7 +351,7 @@ static void test_refused(void)
 	expect_told(MESSAGE_INTERPRETER);
 	readers_refuse(readers, PID);
 	make_whole();
-	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_NONE);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNREAD);
 	readers_free_interpreter(readers, interpreter);
 	expect_told(MESSAGE_N_TYPES);
 }

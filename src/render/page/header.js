@@ -21,13 +21,14 @@ const losses = [
 	['stacks_unproven', 'stacks', 'stacks whose runtime’s frames could not be proven'],
 	['stacks_no_regs', 'stacks', 'samples without user registers'],
 	['stacks_runtime_late', 'stacks', 'stacks whose interpreter’s frames were not read in time'],
+	['stacks_runtime_unread', 'stacks', 'stacks whose interpreter is not read, or not for this event'],
 	['frames_unnamed', '', 'distinct addresses that no symbol covers'],
 	['frames_put_off', '', 'of these, addresses in files that there was no time to read'],
 	['samples_filtered', '', 'samples that the filters excluded'],
 ];
 
 // Markers that stand for functions of a runtime. Of an interpreter the native stack is whole.
-const unreadMarkers = new Set(['[interpreter not read in time]', '[runtime frames not proven]']);
+const unreadMarkers = new Set(['[interpreter not read in time]', '[interpreter not read]', '[runtime frames not proven]']);
 const [UNREAD, CUT] = [1, 2];
 
 function flagOf(symbol) {
