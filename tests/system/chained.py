@@ -131,10 +131,13 @@ class Chains:
         return counts, wrong
 
     def check(self, what, stacks):
-        """All chains are such that the program has, and nearly all are known: the host may be busy."""
+        """All chains are such that the program has, and nearly all are known: the host may be busy, but nearly all that
+        were read in time are right. One without any function that is known counts, too."""
         counts, wrong = self.judge(stacks)
-        n = sum(counts.values())
+        n = sum(s.n for s in stacks if s.user)
         text = f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
-        rig.check(n > 50 and counts["right"] > 0.9 * n, text)
+        holds = n > 50 and counts["right"] > 0.9 * n and counts["right"] >= 0.97 * (n - counts["late"]) - 1
+        unknown = [s.user for s in stacks if s.user and self.verdict(s.user) is None]
+        rig.check(holds, text + ("" if holds else "".join(f"\n{u}" for u in unknown[:5])))
         rig.check(counts["wrong"] <= n // 1000, f"{what}: {counts['wrong']} with a chain that the program does not have"
                   + "".join(f"\n{w}" for w in wrong[:5]))

@@ -62,7 +62,7 @@ def verdict(stack):
     if any(n in UNPROVEN for n in names):
         return "unproven"
     if not ours: # as before V8 was found, at the process's first samples
-        return "unnamed" if "[jit]" in names else None
+        return "unnamed" if "[jit]" in names or any(n.startswith("Builtins_JSEntry") for n in names) else None
     if not stack.complete() or tuple(ours) not in PREFIXES:
         return "wrong"
     inside = names[len(names) - names[::-1].index(ours[-1]):]
