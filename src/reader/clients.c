@@ -26,6 +26,7 @@
 #define MAX_MAPS_BYTES (1 << 20)
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
+#define LOG_SECONDS    600
 
 struct reader_client {
 	struct clients *all;
@@ -46,6 +47,7 @@ struct clients {
 	struct clients_callbacks callbacks;
 	struct own_tids own_tids;
 	const struct client_sample *sample; /* while it is read */
+	struct log_ratelimit no_memory;
 	uint32_t pids[READERS_MAX_CLIENTS]; /* of items: each sample looks for one */
 	struct reader_client items[READERS_MAX_CLIENTS];
 	struct chained_frame frames[FRAME_RECORD_MAX_FRAMES];
@@ -249,6 +251,10 @@ static bool is_open(struct reader_client *client)
 		give_up(client, why);
 	else if (r == -ENOENT)
 		give_up(client, "there is no interpreter in it");
+	else if (r == -ENOMEM && log_ratelimit(&client->all->no_memory, LOG_SECONDS))
+		log_warning("process %u: its functions have no names: this reader has no memory "
+			    "left for its interpreter",
+			    client->pid);
 	else if (r == 0)
 		log_debug("process %u: %s %s%s", client->pid, interp_name(client->interp),
 			  interp_release(client->interp),
