@@ -65,13 +65,21 @@ static bool is_in_evaluation(const struct placing *p, size_t i)
 	return false;
 }
 
+/* Of a process with much compiled code each frame is looked for among thousands of mappings. */
 static bool is_in_no_file(const struct host_process *process, uint64_t address)
 {
-	for (uint32_t i = 0; process && i < process->n_mappings; i++) {
-		const struct host_mapping *m = &process->mappings[i];
+	uint32_t low = 0, high = process ? process->n_mappings : 0;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct host_mapping *m = &process->mappings[middle];
 
 		if (address >= m->start && address < m->end)
 			return m->kind == HOST_MAPPING_ANON;
+		if (address < m->start)
+			high = middle;
+		else
+			low = middle + 1;
 	}
 	return false;
 }
