@@ -341,7 +341,7 @@ static void expect_told(uint32_t type)
 	CHECK_INT(m.client.pid, ==, PID);
 }
 
-/* A process that the broker does not let them read is like any other. */
+/* Stacks of a process that the broker does not let them read say so. */
 static void test_refused(void)
 {
 	struct runtime_frames got;
