@@ -140,6 +140,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 {
 	struct message ask = {.type = MESSAGE_ASK_MEMORY};
 	struct file_identity none; /* of a file in /proc */
+	int r;
 
 	if (from->client.pid == 0 || from->client.pid > INT32_MAX)
 		return -EINVAL;
@@ -162,10 +163,12 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	if (ret->memory < 0)
 		return ret->memory;
 	ret->maps = opener_maps(ret->pid, false);
-	if (ret->maps >= 0)
-		return 0;
-	(void)close_fd(ret->memory);
-	return ret->maps;
+	/* The process that the profiler means is older than its message: if it has the pid now, both
+	 * files are its. */
+	r = ret->maps < 0 ? ret->maps : opener_check_start(ret->pid, from->client.start_time_ns);
+	if (r < 0)
+		close_client(ret);
+	return r;
 }
 
 /* The readers must leave descriptors for all else. Those in use have the lowest numbers. */

@@ -203,19 +203,19 @@ static int read_context(int dir, uint64_t address, uint64_t known_ns, uint8_t *p
  * The directory stays that of one process, even if its pid is reused. The process that was meant is
  * older than the question: if it has the pid when its directory has been read, that was its.
  */
-static int check_start(const struct message *ask)
+int opener_check_start(uint32_t pid, uint64_t start_time_ns)
 {
-	uint64_t wanted = ask->ask_context.start_time_ns, start;
 	struct message facts;
-	int r = opener_process(ask->ask_context.pid, &facts);
+	uint64_t start;
+	int r = opener_process(pid, &facts);
 
 	if (r < 0)
 		return r;
 	start = facts.answer_process.start_time_ns;
 	if (facts.answer_process.is_kernel)
 		return -ENOENT;
-	return !wanted || (start <= wanted + START_TOLERANCE_NS &&
-			   wanted <= start + START_TOLERANCE_NS)
+	return !start_time_ns || (start <= start_time_ns + START_TOLERANCE_NS &&
+				  start_time_ns <= start + START_TOLERANCE_NS)
 		       ? 0
 		       : -ESRCH;
 }
@@ -258,7 +258,7 @@ int opener_context(const struct message *ask)
 	payload = head.error == 0 ? malloc(CONTEXT_MAX_PAYLOAD) : NULL;
 	if (head.error == 0 && !payload)
 		return -ENOMEM;
-	r = check_start(ask);
+	r = opener_check_start(ask->ask_context.pid, ask->ask_context.start_time_ns);
 	if (r < 0)
 		return r;
 	if (payload)

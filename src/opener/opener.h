@@ -141,6 +141,9 @@ int opener_asked_file(const struct message *ask, struct file_identity *ret);
 
 /* Fills answer->answer_process from /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
+/* Is that the process with this start time, in ns since boot (0: any)? 0; -ESRCH: it is another
+ * one; -ENOENT: it is a kernel thread; another -errno. */
+int opener_check_start(uint32_t pid, uint64_t start_time_ns);
 /* Effective user of a process. 0 or -errno. */
 int opener_user(uint32_t pid, uint32_t *ret_uid);
 

@@ -291,6 +291,8 @@ struct message {
 			uint64_t robust_list; /* of a thread; 0: unknown */
 			uint32_t in_front;    /* 1: a client, thread: with a real-time priority */
 			uint32_t reserved;
+			/* Interpreter only: when the process started, since boot; 0: unknown. */
+			uint64_t start_time_ns;
 		} client; /* also interpreter, client gone, thread, look */
 		struct {
 			uint64_t id;

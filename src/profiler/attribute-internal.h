@@ -191,8 +191,9 @@ void attribution_put_errors(struct attribution *a);
 
 /* Lets the readers read a process, whose program's file is on that device; image: see readers.h.
  * s->interpreter NULL: there are too many, which is counted. */
-void attribution_let_read(struct attribution *a, struct process_state *s, uint32_t pid,
-			  uint64_t image, const struct host_file_key *key);
+void attribution_let_read(struct attribution *a, struct process_state *s,
+			  const struct host_process *p, uint64_t image,
+			  const struct host_file_key *key);
 
 /* ---- attribute-who.c ---- */
 

@@ -99,7 +99,7 @@ bool attribution_read_goroutines(struct attribution *a, const struct host_proces
 
 	/* Constant labels are in the program's file, which answers: the opener has seen that. */
 	if (!s->interpreter && m)
-		attribution_let_read(a, s, p->pid, 0, &m->file->key);
+		attribution_let_read(a, s, p, 0, &m->file->key);
 	if (s->interpreter)
 		interpreter_set_goroutines(s->interpreter, s->go_version, s->go_cycle);
 	return s->interpreter != NULL;

@@ -76,10 +76,11 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	return s->runtime;
 }
 
-void attribution_let_read(struct attribution *a, struct process_state *s, uint32_t pid,
-			  uint64_t image, const struct host_file_key *key)
+void attribution_let_read(struct attribution *a, struct process_state *s,
+			  const struct host_process *p, uint64_t image,
+			  const struct host_file_key *key)
 {
-	s->interpreter = readers_add_interpreter(a->readers, pid, image, key->major, key->minor);
+	s->interpreter = readers_add_interpreter(a->readers, p, image, key->major, key->minor);
 	if (s->interpreter || s->not_read)
 		return;
 	s->not_read = true;
@@ -87,7 +88,7 @@ void attribution_let_read(struct attribution *a, struct process_state *s, uint32
 	if (log_ratelimit(&a->not_read, SECONDS))
 		log_warning("process %u lacks spans, and functions of an interpreter: perfwalk "
 			    "reads at most %d such programs at a time",
-			    pid, READERS_MAX_INTERPRETERS);
+			    p->pid, READERS_MAX_INTERPRETERS);
 }
 
 static void add_interpreter(struct attribution *a, struct process_state *s,
@@ -96,7 +97,7 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 	const struct host_file_key *key = &m->file->key;
 
 	attribution_free_interpreter(a, s);
-	attribution_let_read(a, s, a->process->pid, image, key);
+	attribution_let_read(a, s, a->process, image, key);
 	s->interpreter_left_out = !s->interpreter;
 	if (a->blocked)
 		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "runtimes/interp.h"
+#include "src/host/host.h"
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
@@ -23,7 +24,7 @@ enum {
 
 struct interpreter {
 	uint32_t pid;
-	uint64_t image;
+	uint64_t start_time_ns, image;
 	uint32_t major, minor; /* the device of its file */
 	bool refused;
 	bool former; /* another process has its number now */
@@ -165,6 +166,7 @@ static void tell(const struct interpreter *i, enum message_type type)
 	if (i->former)
 		return;
 	m.client.pid = i->pid;
+	m.client.start_time_ns = i->start_time_ns;
 	m.client.image = i->image;
 	m.client.major = i->major;
 	m.client.minor = i->minor;
@@ -183,18 +185,24 @@ static struct interpreter **find_place(struct readers *r, uint32_t pid)
 	return NULL;
 }
 
-struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
-					    uint32_t major, uint32_t minor)
+struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
+					    uint64_t image, uint32_t major, uint32_t minor)
 {
 	struct interpreter **place = find_place(r, 0), *i = place ? calloc(1, sizeof(*i)) : NULL;
-	struct interpreter **former = find_place(r, pid);
+	struct interpreter **former = find_place(r, p->pid);
 
 	if (!i)
 		return NULL;
 	/* Of a process that has ended, and is known for a while yet. */
 	if (former)
 		(*former)->former = true;
-	*i = (struct interpreter){.pid = pid, .image = image, .major = major, .minor = minor};
+	*i = (struct interpreter){
+		.pid = p->pid,
+		.start_time_ns = p->start_time_ns,
+		.image = image,
+		.major = major,
+		.minor = minor,
+	};
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);
 	return i;

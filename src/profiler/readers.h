@@ -41,8 +41,8 @@ enum { READERS_MAX_INTERPRETERS = 256 };
  * that device. image 0: it has no interpreter, but its threads have contexts. NULL: there are too
  * many.
  */
-struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
-					    uint32_t major, uint32_t minor);
+struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
+					    uint64_t image, uint32_t major, uint32_t minor);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 /* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);

@@ -228,7 +228,7 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	variable.node = s->said.node;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
-		attribution_let_read(a, s, p->pid, 0, &key);
+		attribution_let_read(a, s, p, 0, &key);
 	if (!s->interpreter)
 		return;
 	interpreter_set_context(s->interpreter, &variable);

@@ -328,6 +328,8 @@ static void test_hostile(void)
 }
 
 /* MESSAGE_N_TYPES: nothing. */
+static const struct host_process its_process = {.pid = PID, .start_time_ns = 123456789};
+
 static void expect_told(uint32_t type)
 {
 	struct message m;
@@ -339,6 +341,8 @@ static void expect_told(uint32_t type)
 		return;
 	CHECK_INT(m.type, ==, type);
 	CHECK_INT(m.client.pid, ==, PID);
+	/* Another process may get its number. */
+	CHECK_INT(m.client.start_time_ns, ==, its_process.start_time_ns);
 }
 
 /* Stacks of a process that the broker does not let them read say so. */
@@ -346,7 +350,7 @@ static void test_refused(void)
 {
 	struct runtime_frames got;
 
-	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	readers_refuse(readers, PID);
@@ -359,12 +363,12 @@ static void test_refused(void)
 /* A process gets the number of one that has ended, of which samples may still come. */
 static void test_a_number_again(void)
 {
-	struct interpreter *former = readers_add_interpreter(readers, PID, 0x2000, 8, 1);
+	struct interpreter *former = readers_add_interpreter(readers, &its_process, 0x2000, 8, 1);
 	struct interpreter *now;
 	struct runtime_frames got;
 
 	expect_told(MESSAGE_INTERPRETER);
-	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
 	CHECK(former && interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_code();
@@ -393,7 +397,7 @@ static void on_end(void *ctx)
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
-	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_text("one");
