@@ -176,6 +176,8 @@ def variant(machine, name, drop_in, root=True, graded=True):
         users(machine, name, root)
         settings(machine, name)
         rig.check(admin(machine) != graded, f"{name}: {'without' if graded else 'with'} CAP_SYS_ADMIN")
+        nets = {os.readlink(f"/proc/{pid}/ns/net") for pid in (machine.host_pid(main_pid(machine)), role(machine, "profiler"))}
+        rig.check(len(nets) == (1 if graded else 2), f"{name}: the profiler has {'the' if graded else 'a'} network{'' if graded else ' of its own'}")
         now = rig.wait_for(f"{name}: perfwalk ctl status", lambda: status(machine), 60)
         rig.check(now.get("rate_hz") == 49, f"{name}: perfwalk ctl status: {now.get('samples')} samples")
         own = rig.status_of(role(machine, "symbolizer"))
