@@ -211,7 +211,9 @@ static void test_cgroup_paths(void)
 		{"/lxc.payload.web/lxc.payload.other", "web", "lxc", "", ""},
 		{"/lxc.payload.web/docker/" ID, ID, "docker", "", ""},
 		{"/docker/" ID "/lxc.payload.web", ID, "docker", "", ""},
-		{"/lxc.payload.w\xe9" "b", "", "", "", ""},
+		{"/lxc.payload.w\xe9"
+		 "b",
+		 "", "", "", ""},
 		{"/lxc.monitor.web", "", "", "", ""},
 		{"/lxc.payload.", "", "", "", ""},
 		{"/lxc.payload.a b", "", "", "", ""},
