@@ -1,7 +1,7 @@
 noinst_LIBRARIES += libcmd.a
 libcmd_a_SOURCES = \
 	src/cmd/allocations.c src/cmd/allocations.h \
-	src/cmd/check.c src/cmd/check.h src/cmd/check-rights.c \
+	src/cmd/check.c src/cmd/check.h src/cmd/check-rights.c src/cmd/check-say.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
 	src/cmd/container-options.c src/cmd/container-options.h \
