@@ -87,7 +87,24 @@ static bool is_id(const char *key)
 	return strcmp(key, LABEL_TRACE) == 0 || strcmp(key, LABEL_SPAN) == 0;
 }
 
-/* The attributes of a sample with these labels, at most MAX_LABELS: their number. Ids are none if
+/* Attributes that samples have anyway. */
+static bool is_of_thread(const char *key)
+{
+	return strcmp(key, "thread.id") == 0 || strcmp(key, "thread.name") == 0 ||
+	       strcmp(key, "cpu.logical_number") == 0;
+}
+
+static bool is_among(uint64_t key, const uint64_t *keys, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (keys[i] == key)
+			return true;
+	}
+	return false;
+}
+
+/* The attributes of a sample with these labels, at most MAX_LABELS: their number. OTLP has each key
+ * once, while other profilers' labels repeat them: the first one counts. Ids are none if
  * they make the link *ret_link; 0: there is no link. */
 static size_t put_labels(struct otlp_samples *o, strid labels, int32_t *ret, int32_t *ret_link)
 {
@@ -95,15 +112,19 @@ static size_t put_labels(struct otlp_samples *o, strid labels, int32_t *ret, int
 	const char *text = profile_text(o->p, labels);
 	uint8_t trace[LABEL_TRACE_BYTES], span[LABEL_SPAN_BYTES];
 	bool linked = label_link(text, trace, span);
+	uint64_t keys[MAX_LABELS], key;
 	char buf[MAX_LABEL_BYTES];
 	struct label l;
 	size_t n = 0;
 
 	*ret_link = linked ? otlp_put_link(d, trace, span) : 0;
 	while (n < MAX_LABELS && label_read(&text, &l, buf, sizeof(buf))) {
-		if (!linked || !is_id(l.key))
-			ret[n++] = l.text ? otlp_put_attribute_string(d, l.key, l.text)
-					  : otlp_put_attribute_int(d, l.key, l.number);
+		key = hash_bytes(l.key, strlen(l.key), 0);
+		if ((linked && is_id(l.key)) || is_of_thread(l.key) || is_among(key, keys, n))
+			continue;
+		keys[n] = key;
+		ret[n++] = l.text ? otlp_put_attribute_string(d, l.key, l.text)
+				  : otlp_put_attribute_int(d, l.key, l.number);
 	}
 	return n;
 }

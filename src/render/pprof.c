@@ -239,9 +239,30 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	return 0;
 }
 
-/* Adds labels that are in a text; wanted: by their keys; NULL: all. */
-static size_t put_other_labels(struct pprof *pp, const char *text, bool (*wanted)(const char *key),
-			       PB(Label) * labels, PB(Label) * *pointers)
+/* Labels of a process. */
+static bool is_of_service(const struct label *l)
+{
+	return label_names_service(l->key);
+}
+
+/* Those of a sample: one that a reader would take for its process's would make it another one's. */
+static bool is_of_sample(const struct label *l)
+{
+	static const char *const texts[] = {"thread", "comm", "container", "container_name",
+					    "unit"};
+
+	for (size_t i = 0; l->text && i < sizeof(texts) / sizeof(texts[0]); i++) {
+		if (strcmp(l->key, texts[i]) == 0)
+			return false;
+	}
+	return l->text ? !label_names_service(l->key)
+		       : strcmp(l->key, "pid") != 0 && strcmp(l->key, "tid") != 0;
+}
+
+/* Adds labels that are in a text. */
+static size_t put_other_labels(struct pprof *pp, const char *text,
+			       bool (*wanted)(const struct label *l), PB(Label) * labels,
+			       PB(Label) * *pointers)
 {
 	size_t size = strlen(text) + 1, n = 0;
 	char *buf = malloc(size);
@@ -250,7 +271,7 @@ static size_t put_other_labels(struct pprof *pp, const char *text, bool (*wanted
 	if (!buf)
 		pp->error = -ENOMEM;
 	while (buf && n < MAX_LABELS && label_read(&text, &l, buf, size)) {
-		if (wanted && !wanted(l.key))
+		if (!wanted(&l))
 			continue;
 		perftools__profiles__label__init(&labels[n]);
 		labels[n].key = put_string(pp, l.key);
@@ -296,10 +317,10 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		pointers[n] = &labels[n];
 		n++;
 	}
-	n += put_other_labels(pp, profile_text(pp->p, proc->attributes), label_names_service,
-			      labels + n, pointers + n);
-	return n +
-	       put_other_labels(pp, profile_text(pp->p, t->labels), NULL, labels + n, pointers + n);
+	n += put_other_labels(pp, profile_text(pp->p, proc->attributes), is_of_service, labels + n,
+			      pointers + n);
+	return n + put_other_labels(pp, profile_text(pp->p, t->labels), is_of_sample, labels + n,
+				    pointers + n);
 }
 
 /* Is the number of samples in the values known? */

@@ -9,6 +9,8 @@ import re
 import signal
 import subprocess
 
+import otlp
+import otlp_check
 import rig
 from pprof_file import pprof
 
@@ -146,6 +148,25 @@ def tables(files):
     out = perfwalk("report", "--sort", "comm", files["otlp"])
     rig.check(re.search(r"100\.00%.*chain", out), "sorted by comm there is one row")
     perfwalk("report", "--comm", "no*such", files["otlp"])
+
+
+def others_labels():
+    """In pprof a key may come again, and mean another thing to another profiler; in OTLP it stands once."""
+    path = pprof("others.pb", [(["work"], [7], [("k", "1"), ("k", "2"), ("thread.id", "x"), ("thread.name", "y"), ("route", "/r")])],
+                 [("samples", "count")])
+    out, back = rig.path("others.otlp"), rig.path("others.back.pb.gz")
+    perfwalk("convert", path, "-o", out, "-o", back)
+    with open(out, "rb") as f:
+        data = f.read()
+    problems = [p for p in otlp_check.check(data, file=True) if p[0] == "I9"]
+    view = otlp.View(otlp.decode(data))
+    found = [view.table_attributes(s.attribute_indices) for rp in view.message.resource_profiles
+             for sp in rp.scope_profiles for p in sp.profiles for s in p.samples]
+    rig.check(not problems and len(found) == 1 and found[0]["k"] == "1" and found[0]["route"] == "/r"
+              and found[0].get("thread.id", 0) == 0, f"labels of others in OTLP: {found} {problems[:2]}")
+    p = subprocess.run(["go", "tool", "pprof", "-tags", back], check=True, capture_output=True, text=True)
+    rig.check(all(x in p.stdout for x in ("thread.id", "thread.name", "route")) and re.search(r"\b2\b", p.stdout),
+              "pprof keeps them all")
 
 
 def choices(files):
@@ -325,6 +346,7 @@ def main():
     round_trips(files)
     other_events()
     tables(files)
+    others_labels()
     choices(files)
     nobody_reads(files)
     differences(files)
