@@ -4,8 +4,8 @@
  * Keys with values as one text: in a thread's row the labels of pprof samples that mean nothing to
  * us, which pass from one pprof to the next and distinguish samples; in a process's row its
  * resource attributes, where a number of the unit "bool" is a truth value, a text of the unit
- * "double" such a number, and one of the unit "list" has texts with LABEL_ITEM_END between. The trace and span of a
- * sample are labels of its thread.
+ * "double" such a number, and one of the unit "list" several texts with LABEL_ITEM_END between. The
+ * trace and span of a sample are labels of its thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
