@@ -187,7 +187,7 @@ int64_t attribution_sample_value(const struct attribution *a, const struct recor
 /* At the end of a window: how far the sums of bytes may be off. */
 void attribution_put_errors(struct attribution *a);
 
-/* ---- process-runtimes.c ---- */
+/* ---- let-read.c ---- */
 
 /* Lets the readers read a process, whose program's file is on that device; image: see readers.h.
  * s->interpreter NULL: there are too many, which is counted. */

@@ -24,6 +24,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/victims.c src/profiler/victims.h \
 	src/profiler/known-frames.c src/profiler/known-frames.h \
 	src/profiler/known-stacks.c src/profiler/known-stacks.h \
+	src/profiler/let-read.c \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \

@@ -5,8 +5,6 @@
 #include "src/profiler/process-memory.h"
 #include "src/profiler/process-runtimes.h"
 
-#define SECONDS 600
-
 /* The mapped file that is the most telling one; NULL: none is mapped. */
 static struct host_mapping *find_file(const struct host_process *p, int (*rank_of)(const char *))
 {
@@ -74,21 +72,6 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	if (!later)
 		s->n_runtime_mappings = a->process->n_mappings;
 	return s->runtime;
-}
-
-void attribution_let_read(struct attribution *a, struct process_state *s,
-			  const struct host_process *p, uint64_t image,
-			  const struct host_file_key *key)
-{
-	s->interpreter = readers_add_interpreter(a->readers, p, image, key->major, key->minor);
-	if (s->interpreter || s->not_read)
-		return;
-	s->not_read = true;
-	a->n_not_read++;
-	if (log_ratelimit(&a->not_read, SECONDS))
-		log_warning("process %u lacks spans, and functions of an interpreter: perfwalk "
-			    "reads at most %d such programs at a time",
-			    p->pid, READERS_MAX_INTERPRETERS);
 }
 
 static void add_interpreter(struct attribution *a, struct process_state *s,
