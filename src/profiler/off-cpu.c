@@ -335,7 +335,9 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		break;
 	case RECORD_COMM:
 		if (!r->comm.exec) {
-			switches_tell(o->switches, r->tid, r->time_ns);
+			/* Unless all names are wanted: a thread may change its own at will. */
+			if (!filter_is_empty(o->a->filter))
+				switches_tell(o->switches, r->tid, r->time_ns);
 			break;
 		}
 		/* Another program: neither its stacks nor its name are those of before. */
