@@ -16,8 +16,9 @@ struct lock_places;
 int lock_places_new(struct lock_places **ret, struct attribution *a, uint32_t max_places);
 struct lock_places *lock_places_free(struct lock_places *l);
 
-/* Finds out what a living process has mapped at an address, if it is not known. ip: where the program
- * makes the system call that waits for a lock there; 0: the call waits for something else. */
+/* Finds out what a living process has mapped at an address, if it is not known. ip: where the
+ * program makes the system call that waits for a lock there; 0: the call waits for something
+ * else. */
 void lock_places_see(struct lock_places *l, const struct host_process *p, uint64_t address,
 		     uint64_t ip);
 /* Was that call, with that address, seen to wait for a lock? Then it always does. */

@@ -24,7 +24,7 @@ struct off_cpu *off_cpu_free(struct off_cpu *o);
 /* Takes a record of a switch, with or without a stack, and records that end a thread or put its
  * time in doubt; ignores others. */
 void off_cpu_record(struct off_cpu *o, const struct record *r);
-/* The host model has the new name of a thread: is its time wanted? Call it after off_cpu_record(). */
+/* The host model has the new name of a thread: is its time wanted? Comes after off_cpu_record(). */
 void off_cpu_renamed(struct off_cpu *o, const struct record *r);
 /* All switches up to that time were taken: reads the stacks of threads that have been blocked for
  * long and whose stack is unknown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which locks are known: more of them than there is room for, and of a process that executes another
- * program. The broker, which reads their maps, is a thread here. */
+/* Which locks are known: more of them than there is room for, and of a process that executes
+ * another program. The broker, which reads their maps, is a thread here. */
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
