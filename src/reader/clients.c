@@ -399,8 +399,9 @@ void client_read_context(struct reader_client *client, const struct client_sampl
 	if (!client->contexts && !client->goroutines)
 		return;
 	thread = own_tids_find(&c->own_tids, sample->tid, s.now_ns);
-	/* Goroutines need nothing else of it, and theirs have the priority of the process. */
-	if (!thread.number && client->goroutines) {
+	/* Goroutines and threads of musl need nothing else of the answer. Until it comes, theirs is
+	 * the priority of the process. */
+	if (!thread.number) {
 		thread.number = own_tid(client, sample->tid);
 		thread.in_front = client->in_front;
 	}
