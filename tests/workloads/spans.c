@@ -5,10 +5,10 @@
  *	spans [LIBRARY]
  *
  * The variable is in the program, or in that library, which is loaded once all threads run. Each
- * thread goes through a span of its own (in_outer) with one inside it (in_inner), through the spans
- * of items that the threads hand over to each other (in_handed_0 to in_handed_7), out of any span (in_none), and through records that
- * are none (in_torn, in_wild). It prints a line for each: the number of the thread, or 0 for all,
- * the function, the id of its span.
+ * thread goes through a span of its own (in_outer) with one inside it (in_inner), through the
+ * spans of items that the threads hand over to each other (in_handed_0 to in_handed_7), out of any
+ * span (in_none), and through records that are none (in_torn, in_wild). It prints a line for each:
+ * the number of the thread, or 0 for all, the function, the id of its span.
  */
 #include <dlfcn.h>
 #include <pthread.h>
