@@ -108,6 +108,15 @@ static void add_child(const struct supervisor *s, struct peer_id who, struct sta
 		p->sandbox = supervisor_status(s, who)->sandbox;
 }
 
+/* What holds for both. */
+static void weaken(struct status_sandbox *s, const struct status_sandbox *other)
+{
+	s->seccomp = other->seccomp == SANDBOX_NO ? other->seccomp : s->seccomp;
+	s->landlock = other->landlock < s->landlock ? other->landlock : s->landlock;
+	s->no_network &= other->no_network;
+	s->uid = other->uid < s->uid ? other->uid : s->uid;
+}
+
 /* One line for all of them; by itself nothing wants them. */
 static void add_readers(const struct supervisor *s, struct statistics *ret)
 {
@@ -124,6 +133,10 @@ static void add_readers(const struct supervisor *s, struct statistics *ret)
 			p->sandbox = supervisor_status(s, who)->sandbox;
 			p->ready = supervisor_status(s, who)->ready;
 		} else {
+			/* The page of one that has not started says nothing yet. */
+			if (p->ready && supervisor_status(s, who)->ready)
+				weaken(&p->sandbox, &supervisor_status(s, who)->sandbox);
+			p->ready &= supervisor_status(s, who)->ready;
 			p->cpu_ns += cpu_ns_of(pid);
 			p->rss_bytes += rss_bytes_of(pid);
 		}

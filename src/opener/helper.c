@@ -106,7 +106,7 @@ static int start(struct opener_helper *h)
 		return r;
 	pid = fork();
 	if (pid == 0)
-		spawn_exec(h->exe_fd, OPENER_NAME, 0, pair[1], -EBADF);
+		spawn_exec(h->exe_fd, OPENER_NAME, OPENER_OOM_SCORE, pair[1], -EBADF);
 	r = pid < 0 ? -errno : 0;
 	(void)close_fd(pair[1]);
 	if (r < 0) {

@@ -16,6 +16,9 @@
 #include "src/process/message.h"
 #include "src/process/sandbox.h"
 
+/* Added to its score: the kernel ends it before all others when memory is short, since the next
+ * request starts another. */
+#define OPENER_OOM_SCORE 700
 /* RLIMIT_DATA of the process. */
 #define OPENER_DATA_BYTES (UINT64_C(16) << 20)
 

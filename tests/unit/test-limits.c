@@ -111,6 +111,8 @@ static void test_oom_scores(void)
 
 	for (size_t i = 0; i < n_peer_rows; i++)
 		scores[peer_rows[i].kind] = peer_rows[i].oom_score;
+	CHECK_INT(OPENER_OOM_SCORE, >, scores[PEER_READER]);
+	CHECK_INT(scores[PEER_READER], >, scores[PEER_SYMBOLIZER]);
 	CHECK_INT(scores[PEER_SYMBOLIZER], >, scores[PEER_FETCHER]);
 	CHECK_INT(scores[PEER_FETCHER], >, scores[PEER_METRICS]);
 	CHECK_INT(scores[PEER_METRICS], >, scores[PEER_EXPORTER]);
