@@ -136,6 +136,7 @@ static int read_maps_text(struct host *h, int fd, struct mapset *set, uint64_t *
 		if (n == MAPS_CHUNK_BYTES)
 			n = 0;
 	}
+	h->stats.refused_mappings++; /* how many more there are is not known */
 	return 0;
 }
 

@@ -750,6 +750,30 @@ static void test_file_put_off(void)
 	CHECK_INT(host_file_open(h, p, host_mapping_find(h, p, 0x400000, 1000)), >=, 0);
 }
 
+/* What is behind the most that is read of a table is missing, and that is counted. */
+static void test_maps_without_an_end(void)
+{
+	static const char line[] = "00001000-00002000 rw-p 00000000 00:00 0\n";
+	size_t n = sizeof(line) - 1, n_lines = (33u << 20) / n;
+	_cleanup_(host_freep) struct host *h = new_host();
+	char *text = malloc(n * n_lines + 1);
+	struct host_process *p;
+
+	CHECK(text);
+	for (size_t i = 0; i < n_lines; i++)
+		memcpy(text + i * n, line, n + 1);
+	outside.maps = MAPS;
+	p = host_process_get(h, 10, 10, 1000);
+	CHECK(host_mapping_find(h, p, 0x400000, 1000));
+	CHECK_INT(host_stats(h)->refused_mappings, ==, 0);
+	outside.maps = text;
+	p = host_process_get(h, 11, 11, 1000);
+	CHECK(!host_mapping_find(h, p, 0x400000, 1000));
+	CHECK_INT(host_stats(h)->refused_mappings, ==, 1);
+	free(text);
+	outside.maps = NULL;
+}
+
 /* A filesystem that does not answer says nothing of a file that is on another. It is tried again,
  * ever more rarely, as long as it is mapped. */
 static void test_file_of_a_stuck_opener(void)
@@ -1086,6 +1110,7 @@ int main(void)
 	RUN(test_files);
 	RUN(test_plain_mmap_records);
 	RUN(test_file_opening);
+	RUN(test_maps_without_an_end);
 	RUN(test_file_put_off);
 	RUN(test_file_of_a_stuck_opener);
 	RUN(test_files_are_forgotten);
