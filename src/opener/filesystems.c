@@ -12,11 +12,14 @@
  * tmpfs, squashfs): there an overlay must be one that was mounted for the host, which its or init's
  * mount table shows.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
@@ -35,12 +38,52 @@
 #define AFS_MAGIC    0x6b414653
 #define GPFS_MAGIC   0x47504653
 
+int opener_stat_cached(int fd, struct stat *ret)
+{
+	struct statx x;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x) < 0)
+		return fstat(fd, ret) < 0 ? -errno : 0; /* before Linux 4.11 */
+	*ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+			     .st_ino = x.stx_ino,
+			     .st_mode = x.stx_mode,
+			     .st_nlink = x.stx_nlink,
+			     .st_uid = x.stx_uid,
+			     .st_gid = x.stx_gid,
+			     .st_size = (off_t)x.stx_size};
+	return 0;
+}
+
 /* 0: unknown. */
 static uint32_t kind_of(int fd)
 {
 	struct statfs fs;
 
 	return fstatfs(fd, &fs) < 0 ? 0 : (uint32_t)fs.f_type;
+}
+
+bool opener_hides_device(int fd)
+{
+	uint32_t kind = kind_of(fd);
+
+	return kind == OVERLAYFS_SUPER_MAGIC || kind == BTRFS_SUPER_MAGIC;
+}
+
+long opener_mount_id(int fd)
+{
+	char path[48], text[128];
+	_cleanup_close_ int info = -EBADF;
+	const char *id;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	id = strstr(text, "mnt_id:");
+	return id ? strtol(id + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
 static bool lies_on_disk(int fd)

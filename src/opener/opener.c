@@ -116,22 +116,6 @@ int opener_resident(uint32_t pid)
 	return opener_open_proc(pid, "statm", O_RDONLY);
 }
 
-int opener_stat_cached(int fd, struct stat *ret)
-{
-	struct statx x;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x) < 0)
-		return fstat(fd, ret) < 0 ? -errno : 0; /* before Linux 4.11 */
-	*ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
-			     .st_ino = x.stx_ino,
-			     .st_mode = x.stx_mode,
-			     .st_nlink = x.stx_nlink,
-			     .st_uid = x.stx_uid,
-			     .st_gid = x.stx_gid,
-			     .st_size = (off_t)x.stx_size};
-	return 0;
-}
-
 int opener_reopen_regular(int path_fd, struct stat *ret_st)
 {
 	char link[32];
@@ -170,14 +154,6 @@ int opener_file_of_process(uint32_t pid, const char *path)
 		return root;
 	path_fd = opener_resolve(root, path, IN_ROOT);
 	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
-}
-
-bool opener_hides_device(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 &&
-	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
 }
 
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n)

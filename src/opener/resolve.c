@@ -76,23 +76,6 @@ static int follow(struct path_walk *w, int fd)
 	return 0;
 }
 
-long opener_mount_id(int fd)
-{
-	char path[48], text[128];
-	_cleanup_close_ int info = -EBADF;
-	const char *id;
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = open(path, O_RDONLY | O_CLOEXEC);
-	n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	id = strstr(text, "mnt_id:");
-	return id ? strtol(id + strlen("mnt_id:"), NULL, 10) : -1;
-}
-
 /* Only directories have "." and "..". */
 static int step_to_dots(struct path_walk *w, const char *component)
 {
