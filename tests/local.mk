@@ -243,7 +243,14 @@ check-unit:
 		TEST_UNIT=$$unit sh $(srcdir)/tests/run.sh $${UNIT_TESTS:-$(UNIT_TESTS)} || exit 1; \
 	done
 UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protocols grpc events limit losses stack_size memory \
-	badserver route debuginfod demangle manual bombs churn hostile
+	badserver route debuginfod demangle manual bombs churn hostile looks goroutines
+# Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). attributes, noopen,
+# notify, oldkernel, sandbox and unanswered start it in ways that a service is not started in, or need what a machine lacks;
+# containers cannot stack podman's overlays there; captures, fleet and collector hardly use the daemon; backends and soak have
+# targets of their own. The others have not passed there: allocators, locks, node and spans lack events or samples in the
+# machine, and offcpu, preloaded and python were not tried.
+WITHOUT_UNIT = attributes noopen notify oldkernel sandbox unanswered containers captures fleet collector backends soak \
+	allocators locks spans node offcpu preloaded python
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk

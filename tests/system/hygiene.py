@@ -99,6 +99,17 @@ def tags():
          "no two have the same one")
 
 
+def unit_tests():
+    """Which tests run under the unit: all with a daemon, but for those that are listed with a reason."""
+    listed = {name: re.search(rf"^{name} = ((?:.*\\\n)*.*)$", read("tests/local.mk"), re.M)[1].replace("\\\n", " ").split()
+              for name in ("UNIT_TESTS", "WITHOUT_UNIT")}
+    found = {os.path.basename(f).removesuffix(".py") for f in tracked() if re.fullmatch(r"tests/system/\w+\.py", f)
+             and re.search(r"\brig\.Daemon\(", read(f)) and re.search(r"^\s*rig\.run\(main\)", read(f), re.M)}
+    both = set(listed["UNIT_TESTS"]) | set(listed["WITHOUT_UNIT"])
+    none(sorted(found - both), "make check-unit has each test with a daemon, or says why not")
+    none(sorted(both - found) + sorted(set(listed["UNIT_TESTS"]) & set(listed["WITHOUT_UNIT"])), "and no others")
+
+
 def manual(name):
     for directory in ("man", "."):
         text = read(os.path.join(directory, name))
@@ -162,6 +173,7 @@ def documentation():
 def main():
     sources()
     tags()
+    unit_tests()
     documentation()
 
 

@@ -60,21 +60,21 @@ static void begin(void)
 
 static void test_only_what_was_mapped(void)
 {
-	struct mapped_file_name f = name_of(8, 1, 4711, "/srv/a/program");
+	struct mapped_file_name f = name_of(8, 1, 4711, "/opt/own/program");
 
 	begin();
 	CHECK(!seen_mapped(&events, &f));
-	(void)put_mmap2(16, 8, 1, 4711, "/srv/a/program");
+	(void)put_mmap2(16, 8, 1, 4711, "/opt/own/program");
 	CHECK(seen_mapped(&events, &f));
-	f = name_of(8, 1, 4712, "/srv/a/program");
+	f = name_of(8, 1, 4712, "/opt/own/program");
 	CHECK(!seen_mapped(&events, &f));
-	f = name_of(8, 2, 4711, "/srv/a/program");
+	f = name_of(8, 2, 4711, "/opt/own/program");
 	CHECK(!seen_mapped(&events, &f));
-	f = name_of(8, 1, 4711, "/srv/a/program2");
+	f = name_of(8, 1, 4711, "/opt/own/program2");
 	CHECK(!seen_mapped(&events, &f));
-	f = name_of(8, 1, 4711, "/srv/a/progra");
+	f = name_of(8, 1, 4711, "/opt/own/progra");
 	CHECK(!seen_mapped(&events, &f));
-	f = name_of(8, 1, 0, "/srv/a/program");
+	f = name_of(8, 1, 0, "/opt/own/program");
 	CHECK(!seen_mapped(&events, &f));
 	memset(f.path, 'x', sizeof(f.path));
 	CHECK(!seen_mapped(&events, &f));
@@ -84,10 +84,10 @@ static void test_only_what_was_mapped(void)
 static void test_a_record_that_wraps(void)
 {
 	for (uint64_t at = RING_BYTES - 120; at <= RING_BYTES; at += 8) {
-		struct mapped_file_name f = name_of(0, 33, 77, "/srv/a/program");
+		struct mapped_file_name f = name_of(0, 33, 77, "/opt/own/program");
 
 		begin();
-		(void)put_mmap2(at, 0, 33, 77, "/srv/a/program");
+		(void)put_mmap2(at, 0, 33, 77, "/opt/own/program");
 		page.data_tail = page.data_head;
 		CHECK(seen_mapped(&events, &f));
 	}

@@ -677,13 +677,16 @@ static void test_crashes(void)
 {
 	struct ledger *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const char *wanted = getenv("SPOOL_KILLS");
+	int n_kills = wanted ? atoi(wanted) : 100;
 	unsigned int n_puts = 0;
 
 	CHECK(l != MAP_FAILED);
+	CHECK_INT(n_kills, >, 0);
 	new_dir();
 	srand(1);
 	/* More rounds where the child hardly ever gets to run in its time. */
-	for (int i = 0; i < 100 || (i < 10000 && (n_puts <= 10 || l->sent <= 5)); i++) {
+	for (int i = 0; i < n_kills || (i < 10000 && (n_puts <= 10 || l->sent <= 5)); i++) {
 		uint64_t before = l->acknowledged;
 		pid_t pid = fork();
 		int status;
