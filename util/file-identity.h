@@ -29,5 +29,5 @@ static inline bool file_identity_may_be_touched(const struct file_identity *a,
 	       a->mtime_ns != b->mtime_ns;
 }
 
-/* The identity as the kernel knows it: since Linux 4.11 this waits for no file server. 0 or -errno. */
+/* The identity as the kernel knows it; since Linux 4.11 no server is asked. 0 or -errno. */
 int file_identity_get(int fd, struct file_identity *ret);

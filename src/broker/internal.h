@@ -25,8 +25,8 @@
 
 struct statistics;
 
-/* RLIMIT_DATA of the readers, which share the sum: there is one for each CPU. One keeps about 64 KiB
- * for a client, at most 2 MiB. */
+/* RLIMIT_DATA of the readers, which share the sum: there is one for each CPU. One keeps about 64
+ * KiB for a client, at most 2 MiB. */
 #define READERS_DATA_BYTES    (UINT64_C(448) << 20)
 #define READER_MAX_DATA_BYTES (UINT64_C(48) << 20)
 #define READER_MIN_DATA_BYTES (UINT64_C(8) << 20)

@@ -2,11 +2,10 @@
 #pragma once
 /*
  * The files that killed a child. If a child dies while it reads a file, the file gets a strike. A
- * death by a fault or by our own limit of CPU time counts at once; a SIGKILL from elsewhere (the OOM
- * killer, an operator), or for waiting too long, as for a disk that stalls, counts only the second
- * time at the same file (strikes.h). The log names a
- * file that is set aside, the children that hand files on hear of it, and a restarted daemon still
- * knows it.
+ * death by a fault or by our own limit of CPU time counts at once; a SIGKILL from elsewhere (the
+ * OOM killer, an operator), or for waiting too long, as for a disk that stalls, counts only the
+ * second time at the same file (strikes.h). The log names a file that is set aside, the children
+ * that hand files on hear of it, and a restarted daemon still knows it.
  */
 #include "src/broker/strikes.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only the kernel writes into the data of a ring, but a profiler that was taken over moves the tail,
- * so where records begin is not known. We look at each multiple of 8, where alone they begin. What
- * strangers can bring into a ring of mappings are names, and no name holds the zeros of a header and
- * of a device. The size of the path's field is that of the record without its end, which depends on
- * the event; so the path must only be followed by a 0.
+ * Only the kernel writes into the data of a ring, but a profiler that was taken over moves the
+ * tail, so where records begin is not known. We look at each multiple of 8, where alone they begin.
+ * What strangers can bring into a ring of mappings are names, and no name holds the zeros of a
+ * header and of a device. The size of the path's field is that of the record without its end, which
+ * depends on the event; so the path must only be followed by a 0.
  */
 #include "src/broker/seen.h"
 

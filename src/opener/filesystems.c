@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Filesystems whose server can keep waiting whoever uses their files. A FUSE server is a program of
- * a stranger, and not even SIGKILL ends that wait: with such a file open, already fstat, fstatfs and
- * close can hang, because close flushes the file. So nobody but the helper may have one open. The
- * mount table of a process does not show all of them (it may be unmounted, or passed on from another
- * namespace), but the kernel tells the kind of any open file.
+ * a stranger, and not even SIGKILL ends that wait: with such a file open, already fstat, fstatfs
+ * and close can hang, because close flushes the file. So nobody but the helper may have one open.
+ * The mount table of a process does not show all of them (it may be unmounted, or passed on from
+ * another namespace), but the kernel tells the kind of any open file.
  *
  * It does not tell what is below an overlay, and everybody may mount one over a FUSE filesystem of
  * their own, in a user namespace. But an overlay passes on the question where on its disk a file

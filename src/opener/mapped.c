@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of mappings. A child that was taken over can ask for any path and inode, so the kernel
- * must say that the file is mapped: in map_files or in maps, of the process itself or of its parent,
- * whose mappings it may have inherited. Of a process that is gone, only the broker may know that the
- * kernel reported the mapping (MESSAGE_ASK_SEEN_FILE); else we open what everybody may read anyway.
+ * must say that the file is mapped: in map_files or in maps, of the process itself or of its
+ * parent, whose mappings it may have inherited. Of a process that is gone, only the broker may know
+ * that the kernel reported the mapping (MESSAGE_ASK_SEEN_FILE); else we open what everybody may
+ * read anyway.
  *
  * The process's memory leads to its file whatever became of the name. Where the kernel does not let
- * us go that way, or the process is gone, the path leads there, if the file has the inode and device
- * of the mapping. An overlay hides the device from one of the two; then the path may only lead
- * through the root of the process that has the file mapped.
+ * us go that way, or the process is gone, the path leads there, if the file has the inode and
+ * device of the mapping. An overlay hides the device from one of the two; then the path may only
+ * lead through the root of the process that has the file mapped.
  */
 #include <errno.h>
 #include <fcntl.h>

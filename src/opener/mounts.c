@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the mounts of a process that have a server in its mount table; reading that asks no server. A container
- * can have 100 000 mounts, so we read at most some thousand mounts of another namespace, at most
- * once a second for all its processes; mounts beyond that count as blocking. Only root can add
- * mounts to our own namespace.
+ * Finds the mounts of a process that have a server in its mount table; reading that asks no server.
+ * A container can have 100 000 mounts, so we read at most some thousand mounts of another
+ * namespace, at most once a second for all its processes; mounts beyond that count as blocking.
+ * Only root can add mounts to our own namespace.
  */
 #include <errno.h>
 #include <fcntl.h>

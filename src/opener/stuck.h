@@ -10,8 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define STUCK_MAX	      8 /* helpers that have not ended; with so many nothing is opened */
-#define STUCK_FEW	      4 /* from so many on, only the files of others and those known to answer */
+/* Helpers that have not ended. From few on only the files of others and of devices that are known
+ * to answer are opened; with so many, none. */
+#define STUCK_FEW 4
+#define STUCK_MAX 8
+
 #define STUCK_REFUSED	      64
 #define STUCK_KNOWN	      256
 #define STUCK_REFUSED_SECONDS 60
