@@ -243,14 +243,14 @@ check-unit:
 		TEST_UNIT=$$unit sh $(srcdir)/tests/run.sh $${UNIT_TESTS:-$(UNIT_TESTS)} || exit 1; \
 	done
 UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protocols grpc events limit losses stack_size memory \
-	badserver route debuginfod demangle manual bombs churn hostile looks goroutines
+	badserver route debuginfod demangle manual bombs churn hostile looks goroutines preloaded allocators
 # Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). attributes, noopen,
 # notify, oldkernel, sandbox and unanswered start it in ways that a service is not started in, or need what a machine lacks;
 # containers cannot stack podman's overlays there; captures, fleet and collector hardly use the daemon; backends and soak have
-# targets of their own. The others have not passed there: allocators, locks, node, offcpu, preloaded and spans lack events or
+# targets of their own. The others have not passed there: locks, node, offcpu and spans lack events or
 # samples in the machine, and python did not end in time.
 WITHOUT_UNIT = attributes noopen notify oldkernel sandbox unanswered containers captures fleet collector backends soak \
-	allocators locks spans node offcpu preloaded python
+	locks spans node offcpu python
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk
