@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import alloc_model
 import otlp
@@ -241,6 +242,47 @@ endpoint = {}
 """
 
 
+# ---- Python ----
+
+PYTHON = """
+import sys
+class Node:
+    __slots__ = ("value", "next")
+def large(n):
+    return [bytes(100_000) for _ in range(n)]
+def small(n):
+    head = None
+    for i in range(n):
+        node = Node()
+        node.value, node.next, head = i + 0.5, head, node
+    return head
+n_large, n_small = map(int, sys.argv[1:])
+kept = large(n_large), small(n_small)
+print("python", n_large * sys.getsizeof(bytes(100_000)), n_small * (sys.getsizeof(Node()) + sys.getsizeof(0.5) + sys.getsizeof(n_small)))
+"""
+PYTHON_SIZES = "400", "300000"
+
+
+def python_sum(allocator, sizes):
+    """(alloc_space of all, bytes of large blocks, bytes of small objects)"""
+    name = rig.path(f"python-{next(NUMBERS)}.folded")
+    p = record("--alloc", "-o", name, "--", sys.executable, "-c", PYTHON, *sizes,
+               env={**os.environ, "PERFWALK_ALLOC_BYTES": str(MEAN), "PYTHONMALLOC": allocator})
+    return rig.total(rig.read_folded(name)), *map(int, re.search(r"^python (\d+) (\d+)$", p.text(), re.M).groups())
+
+
+def check_python():
+    """CPython takes small objects out of pieces of its own, which no malloc() is called for; a variable changes that."""
+    for allocator, sees_small in (("pymalloc", False), ("malloc", True)):
+        empty = python_sum(allocator, ("0", "0"))[0]
+        whole, large, small = python_sum(allocator, PYTHON_SIZES)
+        want = large + (small if sees_small else 0)
+        # Of either sum, and of what else Python allocates in between: its lists.
+        slack = 5 * math.sqrt(MEAN * (whole + empty)) + 0.03 * want
+        rig.check(abs(whole - empty - want) <= slack, f"Python, {allocator}: {whole - empty} bytes more than a program that does nothing, "
+                  f"of {large} in large blocks and {small} in small objects")
+
+
 def told(sink):
     """{type: {pid: {function of the workload: sum}}} of all windows."""
     found, seen = {kind: {} for kind in KINDS}, set()
@@ -323,6 +365,7 @@ def main():
     rig.need_allocations()
     rig.need_programs("go", "java", "javac")
     check_go()
+    check_python()
     build_java()
     check_java()
     check_daemon()
