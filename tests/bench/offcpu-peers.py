@@ -3,6 +3,7 @@
 """Off-CPU time beside other tools that see the same run.
 
     PERFWALK=build/perfwalk python3 tests/bench/offcpu-peers.py [--rounds 100]     # as root, with tracefs; perf, java
+    PERFWALK=build/perfwalk python3 tests/bench/offcpu-peers.py --slow-down 9      # perf alone
 
 perf sched records all switches while perfwalk records the workload `waits`, thread by thread: perf sched timehist adds up
 what threads waited for anything, a CPU included; the same switches, paired as bcc's offcputime pairs them, tell what they
@@ -183,12 +184,42 @@ def beside_jfr(seconds):
         print(f"{method}: JFR {len(its)} events, {sum(its):.2f} s; perfwalk {told:.2f} s ({100 * (told / sum(its) - 1):+.1f}%)")
 
 
+def cpu_seconds():
+    t = os.times()
+    return t.children_user + t.children_system
+
+
+def slow_down(turns, rounds=20000):
+    """What each tool does to two processes that wake each other: CPU time of a switch, and of all with the tool's own."""
+    program, out = rig.path("switches"), rig.path("slow")
+    run("gcc", "-O2", "-o", program, os.path.join(rig.TOP, "tests", "bench", "switches.c"))
+    tools = {"alone": [], "perfwalk record --off-cpu": [rig.perfwalk(), "record", "-q", "--off-cpu", "-o", out + ".pb.gz", "--"],
+             "perf sched record": ["perf", "sched", "record", "-m", "8M", "-o", out + ".data", "--"],
+             "perf trace -s": ["perf", "trace", "-s", "-o", out + ".txt", "--"]}
+    got = {name: ([], []) for name in tools}
+    for _ in range(turns):
+        for name in random.sample(list(tools), len(tools)):
+            begin = cpu_seconds()
+            text = run(*tools[name], program, rounds, 0)
+            got[name][0].append(float(re.search(r"^([\d.]+) \d+$", text, re.M)[1]))
+            got[name][1].append(cpu_seconds() - begin)
+    for name, (switches, whole) in got.items():
+        ratios, all_ratios = ([b / a for a, b in zip(got["alone"][i], x)] for i, x in enumerate((switches, whole)))
+        print(f"{name}: {statistics.median(switches):.0f} ns a switch, {statistics.median(ratios):.2f} times as much as alone; "
+              f"with its own CPU time {statistics.median(all_ratios):.2f} times")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--slow-down", type=int, metavar="TURNS", help="only how much slower a program is beside each")
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
+    if args.slow_down:
+        rig.need_programs("perf")
+        slow_down(args.slow_down)
+        return
     rig.need_programs("perf", "java", "javac", "jfr")
     program = os.path.join(rig.build_workloads("waits"), "waits")
     beside_perf_sched(program, args.rounds)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * switch-pairs-bench ROUNDS: what perfwalk does for each context switch of a busy CPU, from the bytes of
- * its ring to the time of threads: read, merge, decode, pair, add up. A kernel of ours has written
- * the ring: two threads wake each other by pipes, as in switches.c. Prints nanoseconds of CPU time
- * a switch. The instructions of one are the difference between runs of more and of fewer rounds:
+ * switch-pairs-bench ROUNDS: what perfwalk does for each context switch of a busy CPU, from the
+ * bytes of its ring to the time of threads: read, merge, decode, pair, add up. A kernel of ours has
+ * written the ring: two threads wake each other by pipes, as in switches.c. Prints nanoseconds of
+ * CPU time a switch. The instructions of one are the difference between runs of more and of fewer
+ * rounds:
  *
  *     for n in 10 20; do valgrind --tool=callgrind --callgrind-out-file=/dev/null \
  *         tests/bench/switch-pairs-bench $n; done
