@@ -76,13 +76,13 @@ function addFacts(list, c, label) {
 	if (meta.cpus)
 		add(count(meta.cpus), meta.cpus === 1 ? 'CPU' : 'CPUs');
 	if (meta.event)
-		add(meta.event, meta.rate ? `at ${meta.rate} Hz` : 'sampled');
+		add(meta.event, meta.rate ? `at ${meta.rate} Hz` : amountText === duration ? 'measured' : 'sampled');
 	if (meta.durationNs)
 		add((meta.durationNs / 1e9).toFixed(1), 's');
 	if (amountText)
 		add(amountText(c.total), `of ${meta.event}`);
 	else
-		add(count(c.total), meta.periodNs || meta.periodEvents ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
+		add(count(c.total), !eachCounts && (meta.periodNs || meta.periodEvents) ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
 	if (c.counters.threads_idle_us)
 		add(duration(c.counters.threads_idle_us * 1000), 'of idle threads left out (record --idle shows them)');
 	if (meta.startMs)

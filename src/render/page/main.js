@@ -230,7 +230,7 @@ function valueWords(view, node) {
 	const all = view.total[0];
 	const self = view.inverted ? '' : `, self ${valueText(view.self[node])} (${percent(view.self[node], all)})`;
 	const {periodNs, periodEvents} = captures[0].meta;
-	const worthWords = !amountText && (periodNs || periodEvents) ? `, ${worth(view.total[node])}` : '';
+	const worthWords = !amountText && !eachCounts && (periodNs || periodEvents) ? `, ${worth(view.total[node])}` : '';
 	const words = `${valueWithUnit(view.total[node])} (${percent(view.total[node], all)}${worthWords})${self}`;
 
 	if (!comparing)

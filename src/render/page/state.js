@@ -97,9 +97,10 @@ function changeText(change) {
 
 	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${byAmount ? valueText(size) : (100 * size).toFixed(2)}`;
 }
-// A weighted sample counts its events, or is an amount of its unit.
-const unit = captures[0].meta.weighted ? 'events' : 'samples';
+// A weighted sample counts its events, which their name says, or is an amount of its unit.
 const amountText = captures[0].meta.weighted ? {nanoseconds: duration, bytes}[captures[0].meta.unit] : null;
+const eachCounts = captures[0].meta.weighted && !amountText && captures[0].meta.periodEvents === 1 && captures[0].meta.event;
+const unit = eachCounts ? captures[0].meta.event : captures[0].meta.weighted ? 'events' : 'samples';
 // A value, in a column whose head says what it is; and with its unit.
 const valueText = (n) => (amountText ? amountText(n) : count(n));
 const valueWithUnit = (n) => (amountText ? amountText(n) : `${count(n)} ${unit}`);
