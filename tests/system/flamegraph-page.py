@@ -587,6 +587,109 @@ def test_capture():
         check(f'samples of {process!r}', total(), sum(int(n) for s, n in lines if s.split(';')[0] == process))
 
 
+def record(page, option, program, *args):
+    """The page of a capture of a workload, and what that says of itself; None where this cannot be captured."""
+    perfwalk = os.environ.get('PERFWALK', os.path.join(BUILD, 'perfwalk'))
+    sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'workloads')
+    if os.geteuid() != 0 or not os.path.exists(perfwalk):
+        print(f'not tested: a page of {option}, for which one has to be root')
+        return None
+    subprocess.run(['sh', os.path.join(sources, 'build.sh'), work, program], check=True)
+    mounted = ['unshare', '-m', 'sh', '-c', 'mount -t tracefs none /sys/kernel/tracing; exec "$0" "$@"']
+    p = subprocess.run([*mounted, perfwalk, 'record', option, '-o', page, '--', os.path.join(work, program), *args], check=False,
+                       capture_output=True, text=True)
+    if 'tracefs' in p.stderr:
+        print(f'not tested: a page of {option}: {p.stderr.strip()[-300:]}')
+        return None
+    check(f'record {option} leaves with', p.returncode, 0)
+    return p.stdout
+
+
+def test_locks():
+    page = os.path.join(work, 'locks.html')
+    text = record(page, '--locks', 'locks', '100')
+    if text is None:
+        return
+    truth = {kind: (int(waits), int(sure) / 1e6, (int(sure) + int(unsure)) / 1e6)
+             for kind, waits, sure, unsure in re.findall(r'^(pool|journal|heap) (\d+) (\d+) (\d+) \d+ 0x', text, re.M)}
+    b.open(page)
+    tabs = '[...document.querySelectorAll(".toolbar button")].map((e) => e.textContent)'
+    check('a tab of its own', b.js(tabs), lambda t: 'Locks' in t)
+    b.key('6')
+    check('which a key shows', b.js('perfwalk.state.tab'), 'locks')
+    rows = b.js('[...document.querySelectorAll("#table tbody tr")].map((r) => [...r.cells].map((c) => c.textContent))')
+    check('three locks', sorted(r[4] for r in rows), ['take_heap', 'take_journal', 'take_pool'])
+    for name, waits, time_text, longest, waiter, releaser in rows:
+        kind, ms = waiter[5:], float(time_text.split()[0]) * {'s': 1000, 'ms': 1}[time_text.split()[1]]
+        n, sure, most = truth[kind]
+        check(f'{name}: waits', int(waits.replace(',', '')), lambda w, n=n: abs(w - n) <= 0.03 * n)
+        check(f'{name}: ms of {sure:.1f} to {most:.1f}', ms, lambda ms, low=sure, high=most: 0.97 * low <= ms <= 1.03 * high)
+        check(f'{name}: who released', releaser, f'give_{kind}')
+    b.click_on(f'#table tbody tr:nth-child({1 + [r[4] for r in rows].index("take_pool")}) button')
+    check('a click shows where it is waited for', b.js('[perfwalk.state.tab, document.getElementById("matched").textContent]'),
+          lambda t: t[0] == 'graph' and 'matched' in t[1] and not t[1].startswith('0'))
+    b.open(write('small'))
+    check('no locks, no tab', b.js(tabs), lambda t: 'Locks' not in t)
+
+
+def test_objects():
+    """What is counted has its name, once."""
+    page = os.path.join(work, 'objects.html')
+    if record(page, '--alloc', 'heap') is None:
+        return
+    b.open(page, '#event=alloc_objects')
+    b.key('ArrowDown')
+    whole = b.js('perfwalk.graph.view.total[0].toLocaleString("en")')
+    for what, text in (('header', b.js('document.getElementById("facts").innerText')), ('details', b.js('document.getElementById("detail-words").innerText'))):
+        check(f'objects in the {what}', text, lambda t: f'{whole} alloc_objects' in t and 'events' not in t and t.count(whole) == 1)
+
+
+def pixels(places):
+    """Colours of the graph at such places, by one read of the canvas."""
+    return b.js(f'''(() => {{
+        const {{canvas, pen}} = perfwalk.graph, r = canvas.getBoundingClientRect(), {{width, height}} = canvas, {{data}} = pen.getImageData(0, 0, width, height);
+        return {json.dumps(places)}.map(([x, y]) => {{
+            const at = 4 * (Math.floor((y - r.y) * devicePixelRatio) * width + Math.floor((x - r.x) * devicePixelRatio));
+            return [...data.slice(at, at + 3)]; }}); }})()''')
+
+
+def test_states():
+    """What a thread does is told by colour in wall time: of the whole stack, and in the legend."""
+    states = b.js('perfwalk.stateColours')
+    reasons = set(re.findall(r'"\[(?:wait: )?([\w ]+)\]"', open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'src', 'profile', 'texts.c'),
+                                                                encoding='utf-8').read().split('PROFILE_MARKER_WAIT]')[1].split('};')[0]))
+    check('each has a colour', sorted(reasons - {'woken'} - set(states)), [])
+    for theme, at in (('light', 0), ('dark', 1)):
+        for vision in ('all cones', 'protanopia', 'deuteranopia', 'tritanopia'):
+            pairs = [(difference(lab(p[at], vision), lab(q[at], vision)), a, c) for (a, p), (c, q) in itertools.combinations(states.items(), 2)]
+            ran = min(d for d in pairs if {'on CPU', 'waiting for a CPU'} & set(d[1:]))
+            check(f'{theme}, {vision}: what ran or wanted to, and the nearest wait', ran, lambda d: d[0] > 8)
+            check(f'{theme}, {vision}: the nearest two', min(d for d in pairs if set(d[1:]) != {'idle', 'not seen'}), lambda d: d[0] > 3)
+        b.open(os.path.join(work, 'small.html'), f'#theme={theme}')
+        text = b.js('getComputedStyle(document.documentElement).getPropertyValue("--text").trim()')
+        check(f'{theme}: the least contrast of a name with its state', min((contrast(text, c[at]), name) for name, c in states.items()),
+              lambda c: c[0] >= 4.5)
+    page = os.path.join(work, 'states.html')
+    if record(page, '--wall', 'waits', '30') is None:
+        return
+    for theme in ('light', 'dark'):
+        b.open(page, f'#event=wall&theme={theme}')
+        legend = dict(b.js('[...document.querySelectorAll("#legend span")].map((e) => [e.textContent, e.querySelector("i").style.backgroundColor])'))
+        check(f'{theme}: the legend', set(legend), lambda t: t >= {'on CPU', 'lock', 'condition', 'sleep', 'poll', 'network', 'pipe', 'child', 'signal', 'file lock'})
+        boxes = {}
+        for state in legend:
+            node = (frame(f'[wait: {state}]') or frame(f'[{state}]'))[0]
+            boxes[state] = b.js(f'(() => {{ const b = perfwalk.graph.boxOf({node}); return [b.x, b.y, b.width, b.height]; }})()')
+        wide = [state for state, box in boxes.items() if box[2] >= 8]
+        # Of it and of what was called there; in front of and above the name.
+        got = pixels([(boxes[s][0] + 3, boxes[s][1] + 2.5 + row * boxes[s][3]) for s in wide for row in (0, 1)])
+        check(f'{theme}: some are wide enough to look at', len(wide), lambda n: n >= 5)
+        for i, colour in enumerate(got):
+            want = [int(x) for x in re.findall(r'\d+', legend[wide[i // 2]])]
+            # Names vary the lightness by 3%.
+            check(f'{theme}: {wide[i // 2]}, row {i % 2}, {want}', colour, lambda c, w=want: all(abs(x - y) <= 0.04 * y + 1 for x, y in zip(c, w)))
+
+
 if not browser.find():
     print('SKIP: no chromium here; the page is checked as a file only', file=sys.stderr)
     sys.exit(77)
@@ -597,7 +700,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_amounts, test_memory, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_labels, test_views, test_hostile, test_confidence, test_diff, test_types, test_amounts, test_memory, test_objects, test_locks, test_states, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

@@ -49,14 +49,15 @@ function symbolColour(symbol) {
 			: shade(kindColour(kind), 0.98 + 0.04 * hashText(symbols.module[symbol]));
 	return frameColours[symbol + 1];
 }
-// Wall time: what a thread does colours all frames of the stack.
+// Wall time: what a thread does colours all frames of the stack. Who is blind to some colours can
+// tell what ran, or wanted to, from all waits, and the waits from each other.
 const byState = !comparing && captures[0].meta.event === 'wall';
 const stateColours = {
-	'on CPU': ['#f0a860', '#a55a12'], 'waiting for a CPU': ['#e07070', '#8a2a2a'], lock: ['#d783c8', '#7c2f70'], condition: ['#b9a4e6', '#54418f'],
-	sleep: ['#d5dae3', '#3f4755'], poll: ['#b7cbe6', '#39506f'], network: ['#7fb4ee', '#1f4f86'], pipe: ['#8cc9d9', '#205a69'],
-	disk: ['#8ed08a', '#2a6427'], 'page fault': ['#b5d66a', '#4d6413'], child: ['#d9cf8c', '#6b6222'], signal: ['#cfc7b4', '#565042'],
-	'file lock': ['#e59bb0', '#84314a'], 'kernel lock': ['#c77fa0', '#6d2f4b'], freezer: ['#c3dde6', '#2e4d58'],
-	idle: ['#e3e6ec', '#343b47'], 'not seen': ['#e9ecf1', '#2b313b'],
+	'on CPU': ['#f0a860', '#a55a12'], 'waiting for a CPU': ['#e07070', '#8b1b09'], lock: ['#db7fc6', '#864b65'], condition: ['#bda5e4', '#54418f'],
+	sleep: ['#d4e2dd', '#3e4e52'], poll: ['#b5c8f1', '#2e3d6f'], network: ['#7da1fb', '#21648a'], pipe: ['#87c9d3', '#1b546f'],
+	disk: ['#91c993', '#1e4f32'], 'page fault': ['#bef366', '#43562c'], child: ['#dad29a', '#6f5d35'], signal: ['#cfc7b4', '#5a5044'],
+	'file lock': ['#d6a9b1', '#81383f'], 'kernel lock': ['#c77fa0', '#663b43'], freezer: ['#c4d5e8', '#2e4d58'],
+	wait: ['#a9adb8', '#5b6170'], idle: ['#e3e4ef', '#323e45'], 'not seen': ['#e9ecf1', '#2b313b'],
 };
 const stateOf = (symbol) => (symbols.kind[symbol] === WAIT || symbols.kind[symbol] === MARKER
 	? /^\[(?:wait: )?([^\]]+)\]$/.exec(symbols.name[symbol])?.[1] : undefined);

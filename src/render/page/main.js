@@ -611,7 +611,7 @@ function restore() {
 }
 
 // For tests and for readers at the console.
-const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, memory: null, lastMs: 0, copied: '', kinds, interval, pValue};
+const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, memory: null, lastMs: 0, copied: '', kinds, stateColours, interval, pValue};
 window.perfwalk = page;
 
 byId('tabs').append(...tabs.map((tab, i) => {
