@@ -405,12 +405,23 @@ seen()
 }
 
 # tried WHO TYPE OPTIONS EVENT PATTERN COMMAND...: a capture of each type that can be had, with stacks of the command, or
-# the refusal, with the reason that the list has.
+# the refusal, with the reason that the list has. On a slow machine names may not be read in time: once more.
 tried()
 {
-	who=$1 type=$2 options=$3 event=$4 pattern=$5
+	listed "$2"
+	text="$1: $2: $here, and so does record $3${row##*"$here"}"
+	for _ in 1 2 3; do
+		try_type "$@"
+		status=$?
+		[ $status -ne 0 ] || break
+	done
+	check $status "$text" t.log seen.folded types
+}
+
+try_type()
+{
+	who=$1 options=$3 event=$4 pattern=$5
 	shift 5
-	listed "$type"
 	case $here in
 	"the whole host, not of commands") set -- -a ;;
 	esac
@@ -434,7 +445,6 @@ tried()
 	"not here") [ $status -ne 0 ] && [ ! -e t.pb.gz ] && grep -qF "$why" t.log ;;
 	*) false ;;
 	esac
-	check $? "$who: $type: $here, and so does record $options ($status)${row##*"$here"}" t.log seen.folded types
 }
 
 every_type() # WHO
@@ -460,8 +470,11 @@ every_type() # WHO
 # threads, which may wait for that, too.
 reasons()
 {
-	perfwalk record --off-cpu -o r.pb.gz -- /w/waits 40 >r.log 2>&1 && perfwalk convert -e off_cpu r.pb.gz -o r.folded >>r.log 2>&1
-	status=$?
+	for _ in 1 2 3; do
+		perfwalk record --off-cpu -o r.pb.gz -- /w/waits 40 >r.log 2>&1 && perfwalk convert -e off_cpu r.pb.gz -o r.folded >>r.log 2>&1
+		status=$?
+		[ $status -eq 0 ] && grep -q ';wait_lock;' r.folded && break
+	done
 	for pair in "lock:lock" "condition:condition lock" sleep:sleep poll:poll epoll:poll pipe:pipe network:network \
 		"file_lock:file lock" signal:signal child:child; do
 		kind=${pair%%:*}
