@@ -25,7 +25,6 @@ import rig
 RATE = 99
 PERIOD = round(1e9 / RATE)
 TENANTS = ("http", "json", "grpc")
-CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 
 
 def build(name):
@@ -115,10 +114,13 @@ def without_memory(data):
 
 
 def typed_samples(view):
+    """Samples that are counted have the name of their event as the type of the period; those of CPU time are "samples"."""
     for rp in view.message.resource_profiles:
         resource = otlp.attributes(rp.resource, view.strings)
         for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
-            kind, unit = (view.strings[i] for i in (profile.sample_type.type_strindex, profile.sample_type.unit_strindex))
+            kind, unit, period = (view.strings[i] for i in (profile.sample_type.type_strindex, profile.sample_type.unit_strindex,
+                                                            profile.period_type.type_strindex))
+            kind = period if kind == "samples" and period != "cpu" else kind
             for s in profile.samples:
                 yield resource, kind, unit, view.frames(s.stack_index), sum(s.values) or len(s.timestamps_unix_nano)
 
@@ -152,9 +154,14 @@ def start_pyroscope(binary):
         "metastore.address": f"127.0.0.1:{grpc}", "query-backend.address": f"127.0.0.1:{grpc}",
         "metastore.raft.bind-address": f"127.0.0.1:{raft}", "metastore.raft.advertise-address": f"127.0.0.1:{raft}",
         "metastore.raft.server-id": f"127.0.0.1:{raft}", "segment-writer.lifecycler.addr": "127.0.0.1",
-        "distributor.ring.instance-interface-names": "lo", "overrides-exporter.ring.instance-interface-names": "lo",
+        "ingester.lifecycler.addr": "127.0.0.1", "store-gateway.sharding-ring.instance-addr": "127.0.0.1",
+        **{f"{x}.instance-{k}": v for x in ("compactor.ring", "distributor.ring", "overrides-exporter.ring", "query-frontend",
+                                            "query-scheduler.ring") for k, v in (("interface-names", "lo"), ("addr", "127.0.0.1"))},
         "self-profiling.disable-push": "true", "usage-stats.enabled": "false",
     }
+    # Those of another version are not known to it.
+    known = subprocess.run([binary, "-help-all"], capture_output=True, text=True, check=False)
+    options = {k: v for k, v in options.items() if re.search(rf"^ +-{re.escape(k)}\b", known.stdout + known.stderr, re.M)}
     Server("pyroscope", [binary, *(f"-{k}={v}" for k, v in options.items())], f"http://127.0.0.1:{http}/ready")
     return http
 
@@ -172,13 +179,23 @@ def of_pprof(profile):
     return found
 
 
-def pyroscope_has(port, tenant, service, begin):
-    reply = ask(f"http://127.0.0.1:{port}/querier.v1.QuerierService/SelectMergeProfile",
-                {"profileTypeID": CPU, "labelSelector": f'{{service_name="{service}"}}',
-                 "start": int(begin * 1000), "end": int(time.time() * 1000) + 1000, "maxNodes": 1 << 20},
-                **{"X-Scope-OrgID": tenant})
-    found = of_pprof(reply)
-    return samples_of(found)
+def pyroscope(port, tenant, call, begin, **query):
+    return ask(f"http://127.0.0.1:{port}/querier.v1.QuerierService/{call}",
+               {"start": int(begin * 1000), "end": int(time.time() * 1000) + 1000, **query}, **{"X-Scope-OrgID": tenant})
+
+
+def pyroscope_kind(port, tenant, kind, begin):
+    """The type of profiles that it makes of what is sent as that."""
+    for t in pyroscope(port, tenant, "ProfileTypes", begin).get("profileTypes", []):
+        if (t["sampleType"], t["periodType"]) == ("cpu", "cpu") if kind == "samples" else kind in (
+                t["sampleType"], t["periodType"] if t["sampleType"] == "samples" else None):
+            return t
+    return None
+
+
+def pyroscope_has(port, tenant, kind, service, begin):
+    return of_pprof(pyroscope(port, tenant, "SelectMergeProfile", begin, profileTypeID=kind,
+                              labelSelector=f'{{service_name="{service}"}}', maxNodes=1 << 20))
 
 
 def pyroscope_sections(port):
@@ -187,16 +204,33 @@ def pyroscope_sections(port):
                    f"preset = pyroscope\nheaders = X-Scope-OrgID={t}\n" for t in TENANTS)
 
 
-def check_pyroscope(port, sent, services, begin):
+def settled(condition, seconds=60):
+    """Waits as long as that for what is compared in any case."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.5)
+
+
+def check_pyroscope_type(port, tenant, sent, units, kind, begin):
+    t = rig.wait_for(f"Pyroscope knows {kind}", lambda: pyroscope_kind(port, tenant, kind, begin), 60)
+    rig.check(t["sampleUnit"] == ("nanoseconds" if kind == "samples" else units[kind]), f"Pyroscope, {tenant}: {t['ID']}, sent in {units[kind]}")
+
+    def has(service):
+        found = pyroscope_has(port, tenant, t["ID"], service, begin)
+        return samples_of(found) if kind == "samples" else found
+    services = sorted(sent[kind])
+    for service in services:
+        total = sum(sent[kind][service].values())
+        settled(lambda s=service, n=total: sum(has(s).values()) >= n)
+    check_same(f"Pyroscope, {tenant}, {kind}", sent[kind], has, services)
+
+
+def check_pyroscope(port, sent, units, begin):
     for tenant in TENANTS:
-        total = sum(sent[services[0]].values())
-        rig.wait_for(f"Pyroscope has all of {services[0]}", lambda t=tenant, n=total: sum(
-            pyroscope_has(port, t, services[0], begin).values()) >= n, 60)
-        check_same(f"Pyroscope, {tenant}", sent, lambda s, t=tenant: pyroscope_has(port, t, s, begin), services)
-    labels = ask(f"http://127.0.0.1:{port}/querier.v1.QuerierService/Series",
-                 {"matchers": [f'{{service_name="{services[0]}"}}'], "start": int(begin * 1000),
-                  "end": int(time.time() * 1000) + 1000, "labelNames": []}, **{"X-Scope-OrgID": "http"})
-    rig.check(len(labels["labelsSet"]) == 1, f"Pyroscope: one series of {services[0]}: "
+        for kind in sorted(sent):
+            check_pyroscope_type(port, tenant, sent, units, kind, begin)
+    labels = pyroscope(port, "http", "Series", begin, matchers=['{service_name="chain"}'], labelNames=["service_name", "process_pid"])
+    rig.check(len(labels["labelsSet"]) == 1, "Pyroscope: one series of chain: "
               + ", ".join(f"{x['name']}={x['value']}" for x in labels["labelsSet"][0]["labels"]))
 
 
@@ -226,7 +260,8 @@ def parca(port, path, **query):
 def parca_kind(port, name, sample_type="samples"):
     """The type of profile of that name; as the query language has it."""
     for t in parca(port, "types").get("types", []):
-        if (t["name"], t["sampleType"]) == (name, sample_type):
+        counted = t["sampleType"] == "samples" and t["periodType"] == sample_type
+        if t["name"] == name and (counted or t["sampleType"] == sample_type and (sample_type != "samples" or t["periodType"] == "cpu")):
             return ":".join([name, t["sampleType"], t["sampleUnit"], t["periodType"], t["periodUnit"]]
                             + (["delta"] if t.get("delta") else []))
     return None
@@ -343,11 +378,11 @@ def main():
         rig.skip("; ".join(missing))
     for text in missing:
         rig.say(f"left out: {text}")
-    pyroscope = start_pyroscope(binaries["pyroscope"]) if binaries["pyroscope"] else None
+    pyroscope_port = start_pyroscope(binaries["pyroscope"]) if binaries["pyroscope"] else None
     metrics = rig.free_port()
     parca_port = start_parca(binaries["parca"], metrics) if binaries["parca"] else None
     directory, begin = rig.build_workloads(*PROGRAMS), time.time()
-    exports = (pyroscope_sections(pyroscope) if pyroscope else "") + (
+    exports = (pyroscope_sections(pyroscope_port) if pyroscope_port else "") + (
         f"[export:parca]\nendpoint = http://127.0.0.1:{parca_port}\nprotocol = grpc\npreset = parca\n" if parca_port else "")
     library = {"LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": "65536"}
     memory, memory_units = kept(send("memory", MEMORY, exports, [(("sh", "-c", "while ./leak 500; do :; done"), library)], directory))
@@ -359,8 +394,8 @@ def main():
     units.update(memory_units)
     rig.check(set(sent) == TYPES, f"types: {', '.join(f'{k} in {u}' for k, u in sorted(units.items()))}")
     rig.check({"chain", "cxx"} <= set(sent["samples"]), f"programs: {sorted(sent['samples'])}")
-    if pyroscope:
-        check_pyroscope(pyroscope, sent["samples"], ["chain", "cxx"], begin)
+    if pyroscope_port:
+        check_pyroscope(pyroscope_port, sent, units, begin)
     if parca_port:
         check_parca(parca_port, sent, units, begin)
         check_pulled(parca_port, begin)
