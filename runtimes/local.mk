@@ -105,7 +105,7 @@ INTERP_RECORDED = php-7.4 php-8.1 php-8.2 php-8.3 php-8.4 php-8.5 ruby-2.7 ruby-
 	ruby-3.3 ruby-3.4
 EXTRA_DIST += $(INTERP_RECORDED:%=tests/data/interp/%.gz) $(INTERP_RECORDED:%=tests/data/interp/%.expect)
 # Likewise of `node mix.js`, 14 samples, some seconds after its start.
-V8_RECORDED = 16 18 20 22 24
+V8_RECORDED = 16 18 20 22 24 26
 EXTRA_DIST += $(V8_RECORDED:%=tests/data/v8/%.gz) $(V8_RECORDED:%=tests/data/v8/%.expect) \
 	tests/runtimes/mix.js
 EXTRA_PROGRAMS += tests/runtimes/record

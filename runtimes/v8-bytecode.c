@@ -27,6 +27,15 @@ struct v8_position v8_position_of(uint64_t raw)
 	};
 }
 
+/* How far an entry is behind the one before: up to V8 13 a negative number is that of an expression,
+ * since 14 the lowest bit says so. */
+static int64_t code_step(const struct v8 *v, int64_t step)
+{
+	if (v->tables.version[0] >= 14)
+		return step >> 1;
+	return step >= 0 ? step : -(step + 1);
+}
+
 bool v8_position_find(struct v8 *v, uint64_t table, int64_t offset, struct v8_position *ret)
 {
 	size_t n = v8_bytes(v, table, v->memo->table, sizeof(v->memo->table)), at = 0;
@@ -35,7 +44,7 @@ bool v8_position_find(struct v8 *v, uint64_t table, int64_t offset, struct v8_po
 	bool found = false;
 
 	while (at < n && v8_read_signed(v->memo->table, n, &at, &step)) {
-		code += step >= 0 ? step : -(step + 1);
+		code += code_step(v, step);
 		if (code > offset || !v8_read_signed(v->memo->table, n, &at, &step))
 			break;
 		position += (uint64_t)step;

@@ -11,7 +11,7 @@ enum {
 	MAX_BYTECODES = 256,
 };
 
-static const uint32_t tried[][2] = {{9, 4}, {10, 2}, {11, 3}, {12, 4}, {13, 6}};
+static const uint32_t tried[][2] = {{9, 4}, {10, 2}, {11, 3}, {12, 4}, {13, 6}, {14, 1}, {14, 6}};
 
 static const char *const level_names[V8_N_LEVELS] = {
 	[V8_INTERPRETED] = "interpreted",

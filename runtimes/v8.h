@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of JavaScript threads in V8 9 to 13, as in Node.js 16 to 24, read from outside after the
+ * Stacks of JavaScript threads in V8 9 to 14, as in Node.js 16 to 26, read from outside after the
  * sample, while the process runs on. It knows the frames of the interpreter and of compiled code,
  * with the functions inlined there. V8's frames are on the native stack and have frame pointers;
  * the walk of the native frames calls it at each frame in code without a file or without call frame

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through JavaScript's frames with recorded reads of V8 of Node.js 16 to 24 (tests/data/v8):
+ * Walks through JavaScript's frames with recorded reads of V8 of Node.js 16 to 26 (tests/data/v8):
  * the frames are those that were looked through when they were recorded, and whatever is missing or
  * has changed since leaves a function without a name, but never gives it another's.
  */
@@ -9,8 +9,8 @@
 #include "tests/unit/recorded-process.h"
 #include "tests/unit/test.h"
 
-static const char *const versions[] = {"16", "18", "20", "22", "24"};
-enum { N_VERSIONS = 5 };
+static const char *const versions[] = {"16", "18", "20", "22", "24", "26"};
+enum { N_VERSIONS = 6 };
 
 static struct v8 *v8;
 
