@@ -14,7 +14,7 @@ enum {
 	ONE_HEAP = 8, /* the last version whose code cache is one */
 };
 
-static const uint32_t tried[] = {8, 11, 17, 21, 25};
+static const uint32_t tried[] = {8, 11, 17, 21, 25, 26};
 
 static const char *const level_names[HOTSPOT_N_LEVELS] = {
 	[HOTSPOT_INTERPRETED] = "interpreted",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of Java threads in OpenJDK's HotSpot (8, 11, 17, 21, 25; others are tried), read from
+ * Stacks of Java threads in OpenJDK's HotSpot (8, 11, 17, 21, 25, 26; others are tried), read from
  * outside after the sample, while the process runs on. It knows the frames of the interpreter, of
  * compiled code with the methods inlined there, of stubs and of native methods. It steps through
  * frames in HotSpot's own code cache only; the walk of the native frames calls it for each of
