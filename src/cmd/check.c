@@ -237,7 +237,9 @@ static void say_interpreters(const struct check *c)
 			  all ? "all processes" : "no other user's processes");
 	else
 		check_say(CHECK_NOTE, "interpreters",
-			  "frames are read too late to be proven, mostly: %s", strerror(-r));
+			  "frames are read too late to be proven, mostly, and samples have no "
+			  "spans: %s",
+			  strerror(-r));
 	if (!all)
 		check_say_fix(
 			"run as root, or with CAP_SYS_PTRACE, to read other users' processes");
