@@ -14,8 +14,9 @@ bool arch_is_call(const uint8_t *before, size_t n);
 
 /*
  * How many bytes the stack pointer is below that of the caller at a place in one of CPython's
- * trampolines (trampoline.h), whose return address is the last word of them. code: points at n_before
- * bytes in front of the place and n behind it. 0: it is in none, or in one with frame pointers.
+ * trampolines (trampoline.h), whose return address is the last word of them. code: points at
+ * n_before bytes in front of the place and n behind it. 0: it is in none, or in one with frame
+ * pointers.
  */
 uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n);
 

@@ -27,8 +27,8 @@ struct v8_position v8_position_of(uint64_t raw)
 	};
 }
 
-/* How far an entry is behind the one before: up to V8 13 a negative number is that of an expression,
- * since 14 the lowest bit says so. */
+/* How far an entry is behind the one before: up to V8 13 a negative number is that of an
+ * expression, since 14 the lowest bit says so. */
 static int64_t code_step(const struct v8 *v, int64_t step)
 {
 	if (v->tables.version[0] >= 14)

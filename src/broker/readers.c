@@ -163,8 +163,8 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	if (ret->memory < 0)
 		return ret->memory;
 	ret->maps = opener_maps(ret->pid, false);
-	/* The process that the profiler means is older than its message: if it has the pid now, both
-	 * files are its. */
+	/* The process that the profiler means is older than its message: if it has the pid now,
+	 * both files are its. */
 	r = ret->maps < 0 ? ret->maps : opener_check_start(ret->pid, from->client.start_time_ns);
 	if (r < 0)
 		close_client(ret);

@@ -47,8 +47,8 @@ void runtimes_end(struct runtimes *r);
 /* The runtime's frames that replace the i-th frame of the walk, innermost first; ask for them in
  * this order. *ret_n 0: the frame is native. Valid until the next walk. */
 const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t i, size_t *ret_n);
-/* Does the i-th frame of the walk stand for no function, and only leads to one of the runtime's? Ask
- * before runtimes_frames(), in the same order. */
+/* Does the i-th frame of the walk stand for no function, and only leads to one of the runtime's?
+ * Ask before runtimes_frames(), in the same order. */
 bool runtimes_is_nothing(struct runtimes *r, size_t i);
 /* Why the walk ended in a runtime's frame, or went on without reading some; PROFILE_N_MARKERS:
  * neither. */

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "src/host/host.h"
 #include "src/process/frame-record.h"
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
@@ -21,6 +22,7 @@
 
 enum { PID = 4711, CPU = 3, EVAL = 0x500000, STACK = 0x7f0000, OBJECT = 0x9000, MAX_RECORDS = 64 };
 enum { N_NATIVE = 4, FRAME = 64 };
+static const struct host_process its_process = {.pid = PID};
 
 struct world {
 	const uint8_t *p, *end; /* of the input */
@@ -128,7 +130,7 @@ static void use_ring(void *ctx)
 {
 	struct world *w = ctx;
 
-	w->interpreter = readers_add_interpreter(w->readers, PID, 0x1000, 8, 1);
+	w->interpreter = readers_add_interpreter(w->readers, &its_process, 0x1000, 8, 1);
 	for (unsigned int i = 0; w->interpreter && i < MAX_RECORDS && w->p < w->end; i++) {
 		unsigned int type = take(w);
 
