@@ -247,10 +247,10 @@ UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protoco
 # Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). attributes, noopen,
 # notify, oldkernel, sandbox and unanswered start it in ways that a service is not started in, or need what a machine lacks;
 # containers cannot stack podman's overlays there; captures, fleet and collector hardly use the daemon; backends and soak have
-# targets of their own. The others have not passed there: locks, node, offcpu and spans lack events or
-# samples in the machine, and python did not end in time.
+# targets of their own. The others have not passed there: locks, node, offcpu, spans and traces lack
+# events or samples in the machine, and python did not end in time.
 WITHOUT_UNIT = attributes noopen notify oldkernel sandbox unanswered containers captures fleet collector backends soak \
-	locks spans node offcpu python
+	locks spans node offcpu python traces
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk
