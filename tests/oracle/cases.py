@@ -919,7 +919,7 @@ class Last:
             out = tool.run("report", "--last", last, "--store", "store", "-s", "comm,symbol", *ALL, *args, "-o", "last.folded")
             check_table(chosen, out, ("comm", "symbol"))
             with open(tool.path("last.folded"), "rb") as f:
-                expect.check_folded(samples, f.read())
+                expect.check_folded(chosen, f.read())
 
 
 @law(3)
