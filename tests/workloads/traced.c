@@ -116,12 +116,13 @@ static void *work(void *arg)
 
 int main(int argc, char **argv)
 {
-	static uint8_t payload[4096], resource[2048], both[1024];
+	static uint8_t resource[2048], both[1024];
+	uint8_t *payload = malloc(4096); /* where SDKs have it: not in the program's file */
 	struct published_header *h = published_map(1);
 	uint8_t *at = resource, *end;
 	pthread_t thread;
 
-	if (argc < 4 || !h)
+	if (argc < 4 || !h || !payload)
 		return argc < 4 ? 2 : 77;
 	number = (uint8_t)atoi(argv[3]);
 	at = published_put_pair(at, 1, "service.name", 1, argv[1], strlen(argv[1]), both);
