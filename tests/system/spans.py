@@ -156,7 +156,7 @@ def check_stripped():
 def check_counted():
     """Readers follow an event at a rate: that is said where there is none."""
     program = Program("spans")
-    r = rig.record_cpu(0.5, [program.pid], "-e", "cpu-clock/period=1000000/", "-p", program.pid, "-o", rig.path("counted.otlp"))
+    r = rig.record_cpu(0.5, [program.pid], "-e", "cpu-clock/period=500000/", "-p", program.pid, "-o", rig.path("counted.otlp"))
     rig.check(r.err.count("samples no spans: readers need an event at a rate") == 1, f"it is said once: {r.err}")
     rig.end(program.process)
 
