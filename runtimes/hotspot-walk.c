@@ -33,6 +33,11 @@ static void put_places(struct step *s, const struct code *c)
 		put(s, &s->h->memo->places.items[c->first + i]);
 }
 
+static bool is_interpreter(const struct hotspot *h, uint64_t pc)
+{
+	return pc >= h->interpreter.start && pc < h->interpreter.end;
+}
+
 static bool is_entry(const struct hotspot *h, uint64_t pc)
 {
 	for (uint32_t i = 0; i < h->entries.n; i++) {
@@ -85,6 +90,19 @@ static enum runtime_step step_framed(struct step *s, const struct blob *b, enum 
 	    !runtime_stack_u64(s->stack, cfa - 16, &to.caller_fp))
 		return RUNTIME_TRUNCATED;
 	return go_java(s, &to, java);
+}
+
+/* Can a stub return to pc? */
+static bool is_caller(struct step *s, uint64_t pc)
+{
+	const struct hotspot *h = s->h;
+	const struct code *c;
+
+	/* HotSpot's own threads call some. */
+	if (pc >= h->image.start && pc < h->image.end)
+		return hotspot_is_behind_call(s->h, pc);
+	c = hotspot_has(h, pc) ? hotspot_code_find(s->h, pc, PC_CALLED) : NULL;
+	return c && c->blob.kind != BLOB_FRAMELESS;
 }
 
 static enum runtime_step step_compiled(struct step *s, enum pc_use use)
@@ -153,19 +171,6 @@ static enum runtime_step step_interpreted(struct step *s)
 
 /* ---- Stubs ---- */
 
-/* Can a stub return to pc? */
-static bool is_caller(struct step *s, uint64_t pc)
-{
-	const struct hotspot *h = s->h;
-	const struct code *c;
-
-	/* HotSpot's own threads call some. */
-	if (pc >= h->image.start && pc < h->image.end)
-		return hotspot_is_behind_call(s->h, pc);
-	c = hotspot_has(h, pc) ? hotspot_code_find(s->h, pc, PC_CALLED) : NULL;
-	return c && c->blob.kind != BLOB_FRAMELESS;
-}
-
 static enum runtime_step step_frameless(struct step *s)
 {
 	struct interpreted to = {.caller_fp = s->regs->fp};
@@ -205,7 +210,7 @@ static enum runtime_step step(struct step *s)
 	const struct code *c;
 	struct blob blob;
 
-	if (r->pc >= s->h->interpreter.start && r->pc < s->h->interpreter.end)
+	if (is_interpreter(s->h, r->pc))
 		return step_interpreted(s);
 	c = hotspot_code_find(s->h, r->pc, use);
 	if (!c)
