@@ -5,6 +5,8 @@
  * - compiled code: the return address has debug information, or it follows a call instruction if
  *   the callee has none (a stub, a native function); and the caller of compiled code is in the code
  *   cache, too, because no other code can call it.
+ * - compiled code that keeps words below its frame: the same, and the caller's frame has a return
+ *   address into the code cache.
  * - the interpreter: the frame has a method in it that hotspot-method.c proves.
  * - the call stub, through which all calls from native code come: its return address is known.
  * - other stubs: their return address follows a call in the code cache.
@@ -12,6 +14,9 @@
 #include "runtimes/arch.h"
 
 #define MAX_FRAME_BYTES (UINT64_C(1) << 20)
+
+/* A search keeps four words, and may copy a short string there. */
+enum { MAX_PUSHED_BYTES = 64 };
 
 struct step {
 	struct hotspot *h;
@@ -105,6 +110,72 @@ static bool is_caller(struct step *s, uint64_t pc)
 	return c && c->blob.kind != BLOB_FRAMELESS;
 }
 
+/* Can a method return to pc? */
+static bool is_java_caller(struct step *s, uint64_t pc)
+{
+	const struct hotspot *h = s->h;
+	const struct code *c;
+
+	if (pc == h->call_stub_return || is_interpreter(h, pc))
+		return true;
+	c = hotspot_has(h, pc) ? hotspot_code_find(s->h, pc, PC_CALLED_JAVA) : NULL;
+	return c && c->blob.kind == BLOB_NMETHOD;
+}
+
+/* Does the frame of such a caller stand at its sp? */
+static bool has_frame_at(struct step *s, const struct interpreted *caller)
+{
+	const struct code *c;
+	struct interpreted f;
+
+	if (caller->caller_pc == s->h->call_stub_return)
+		return caller->caller_fp > caller->caller_sp &&
+		       arch_fp_frame(s->stack, caller->caller_fp, &f);
+	if (is_interpreter(s->h, caller->caller_pc))
+		return caller->caller_fp > caller->caller_sp &&
+		       arch_interpreted(s->h, s->stack, caller->caller_fp, &f) &&
+		       hotspot_method_bci(s->h, f.method, f.bcp) >= 0;
+	c = hotspot_code_find(s->h, caller->caller_pc, PC_CALLED_JAVA);
+	return c &&
+	       runtime_stack_u64(s->stack,
+				 caller->caller_sp + (uint64_t)c->blob.frame_words * 8 - 8,
+				 &f.caller_pc) &&
+	       hotspot_has(s->h, f.caller_pc);
+}
+
+/* Is the frame's return address that of a method's caller, with that many bytes below the frame? */
+static bool is_pushed(struct step *s, const struct blob *b, uint64_t bytes)
+{
+	struct interpreted to = {
+		.caller_sp = s->regs->sp + bytes + (uint64_t)b->frame_words * 8,
+	};
+
+	return runtime_stack_u64(s->stack, to.caller_sp - 8, &to.caller_pc) &&
+	       runtime_stack_u64(s->stack, to.caller_sp - 16, &to.caller_fp) &&
+	       is_java_caller(s, to.caller_pc) && has_frame_at(s, &to);
+}
+
+/*
+ * How many bytes are below a method's frame. What C2 puts into methods to compare strings keeps one
+ * word there for a while, and to search strings several, the old sp among them; HotSpot writes
+ * nowhere down where. In the frames of callers lie old return addresses, so we do not try how many
+ * words it may be: either one of them says where the frame is, or it is one.
+ */
+static uint64_t find_pushed(struct step *s, const struct blob *b)
+{
+	uint64_t sp = s->regs->sp, word;
+
+	for (uint64_t at = sp; at < sp + MAX_PUSHED_BYTES; at += 8) {
+		if (runtime_stack_u64(s->stack, at, &word) && word > at && word % 8 == 0 &&
+		    word - sp <= MAX_PUSHED_BYTES && is_pushed(s, b, word - sp))
+			return word - sp;
+	}
+	if (runtime_stack_u64(s->stack, sp + (uint64_t)b->frame_words * 8 - 8, &word) &&
+	    (is_java_caller(s, word) || is_caller(s, word)))
+		return 0;
+	return is_pushed(s, b, 8) ? 8 : 0;
+}
+
 static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 {
 	const struct code *c = hotspot_code_find(s->h, s->regs->pc, use);
@@ -127,6 +198,9 @@ static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 			return RUNTIME_UNPROVEN;
 	}
 	put_places(s, c);
+	if (use != PC_CALLED_JAVA && blob.kind == BLOB_NMETHOD && shape == SHAPE_FULL &&
+	    blob.frame_words >= 2)
+		s->regs->sp += find_pushed(s, &blob);
 	return step_framed(s, &blob, shape, true);
 }
 

@@ -31,7 +31,7 @@ CHAINS = [
     ["Calls.outer", "Calls.middle", "Calls.inner", "Calls.spin"],
     ["Calls.reflected", "Calls.spin"],
     ["Calls$Square.area", "Calls.spin"], ["Calls$Circle.area", "Calls.spin"], ["Calls$Line.area", "Calls.spin"],
-    ["Calls.copied"],
+    ["Calls.copied"], ["Calls.compared"], ["Calls.searched"],
 ]
 # What virtual threads may have, and whether they are on their carrier from the first frame on.
 VIRTUAL_CHAINS = [
@@ -69,6 +69,12 @@ def build():
     return out
 
 
+def check_callers(what, doing, stacks):
+    n, called = sum(s.n for s in stacks), sum(s.n for s in stacks if "Calls.main" in s.user)
+    rig.check(n - called <= 1 + n // 20, f"{what}: {called} of {n} samples {doing} have their callers"
+              + "".join(f"\n{s.user}" for s in [s for s in stacks if "Calls.main" not in s.user][:5]))
+
+
 def check_stacks(what, stacks, inlined):
     """The chains of the thread that runs main(), and how many were whole."""
     n = whole = reflected = 0
@@ -89,10 +95,9 @@ def check_stacks(what, stacks, inlined):
             between = s.user[s.user.index("Calls.turn"):s.user.index("Calls.reflected")]
             reflected += s.n * any("JavaCalls::call" in f for f in between)
     # Compiled code calls them as it calls native code, and they may call native code in turn.
-    stubs = [s for s in stacks if any(f.startswith("StubRoutines") for f in s.user)]
-    n_stubs, called = sum(s.n for s in stubs), sum(s.n for s in stubs if "Calls.main" in s.user)
-    rig.check(n_stubs - called <= 1 + n_stubs // 20, f"{what}: {called} of {n_stubs} samples in stubs that copy arrays have their callers"
-              + "".join(f"\n{s.user}" for s in stubs[:5] if "Calls.main" not in s.user))
+    check_callers(what, "in stubs that copy arrays", [s for s in stacks if any(f.startswith("StubRoutines") for f in s.user)])
+    for method, doing in (("Calls.compared", "comparing strings"), ("Calls.searched", "searching a string")):
+        check_callers(what, doing, [s for s in stacks if method in s.user])
     lacking = [s for s in stacks if not s.complete()]
     rig.check(n > 50, f"{what}: {n} samples in Java code" +
               ("" if n > 50 else "\n" + "\n".join(str(s.user) for s in stacks[:20])))

@@ -284,6 +284,85 @@ static void test_spent(void)
 	close_version();
 }
 
+/* A step from a sample whose code has put that many words more below its frame, and at one of them
+ * where the frame is (-1: nowhere). */
+static enum runtime_step step_pushed(const struct recorded_walk *w, size_t words, int says,
+				     struct runtime_regs *ret, struct stepped_frame frames[8],
+				     size_t *ret_n)
+{
+	static uint8_t bytes[16 * 8 + 65536];
+	size_t n = w->n < 65536 ? w->n : 65536;
+	const struct runtime_stack stack = {bytes, w->r[7] - words * 8, words * 8 + n, NULL};
+
+	memset(bytes, 0x11, words * 8);
+	if (says >= 0)
+		memcpy(bytes + 8 * says, &w->r[7], sizeof(w->r[7]));
+	memcpy(bytes + words * 8, w->stack, n);
+	*ret = (struct runtime_regs){
+		.pc = w->r[16], .sp = w->r[7] - words * 8, .fp = w->r[6], .innermost = true};
+	memcpy(ret->r, w->r, sizeof(w->r));
+	ret->r[7] = ret->sp;
+	hotspot_begin(hotspot, 4000, 1 << 20);
+	return hotspot_step(hotspot, &stack, ret, frames, 8, ret_n);
+}
+
+static bool is_in_method(uint64_t pc)
+{
+	const struct code *c;
+
+	hotspot_begin(hotspot, 4000, 1 << 20);
+	c = hotspot_has(hotspot, pc) ? hotspot_code_find(hotspot, pc, PC_INTERRUPTED) : NULL;
+	return c && c->blob.kind == BLOB_NMETHOD && c->shape == SHAPE_FULL;
+}
+
+/* The code of a method keeps words on the stack: its caller is the same one. */
+static void check_pushed(const struct recorded_walk *w, size_t words, int says)
+{
+	struct stepped_frame frames[8], same[8];
+	struct runtime_regs caller, regs;
+	size_t n, n_same;
+
+	CHECK_INT(step_pushed(w, 0, -1, &caller, frames, &n), ==, RUNTIME_STEP);
+	CHECK_INT(step_pushed(w, words, says, &regs, same, &n_same), ==, RUNTIME_STEP);
+	CHECK_INT(regs.pc, ==, caller.pc);
+	CHECK_INT(regs.sp, ==, caller.sp);
+	CHECK_INT(regs.fp, ==, caller.fp);
+	CHECK_INT(n_same, ==, n);
+	CHECK(memcmp(same, frames, n * sizeof(*frames)) == 0);
+}
+
+static void test_pushed(void)
+{
+	enum { MOST = 8 };
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		int n_samples = 0;
+
+		open_version(versions[v]);
+		for (uint32_t i = 0; i < java.recorded.n_samples; i++) {
+			const struct recorded_walk *w = &java.recorded.samples[i];
+			struct stepped_frame frames[8];
+			struct runtime_regs regs;
+			size_t n;
+
+			if (!is_in_method(w->r[16]) ||
+			    step_pushed(w, 0, -1, &regs, frames, &n) != RUNTIME_STEP)
+				continue;
+			n_samples++;
+			check_pushed(w, 1, -1);
+			for (int words = 1; words <= MOST; words++) {
+				for (int says = 0; says < words; says++)
+					check_pushed(w, (size_t)words, says);
+			}
+			/* None of them says where: it is not looked for. */
+			CHECK_INT(step_pushed(w, MOST + 1, 0, &regs, frames, &n), ==,
+				  RUNTIME_UNPROVEN);
+		}
+		CHECK_INT(n_samples, >, 0);
+		close_version();
+	}
+}
+
 static void test_cut(void)
 {
 	char *cut;
@@ -306,6 +385,7 @@ int main(void)
 	RUN(test_memory);
 	RUN(test_apart);
 	RUN(test_spent);
+	RUN(test_pushed);
 	RUN(test_cut);
 	return 0;
 }

@@ -3,14 +3,15 @@
  * Java threads in known chains of calls, in turns: a recursion of known depth; small methods that a
  * compiler puts into each other; a method that native code calls (reflection, with
  * -Dsun.reflect.inflationThreshold=2147483647, since 18 -Djdk.reflect.useNativeAccessorOnly=true);
- * one behind an interface with three classes; and one that copies arrays, for which compiled code
- * calls a stub.
+ * one behind an interface with three classes; one that copies arrays, for which compiled code calls a
+ * stub; and two that compare and search strings, for which C2's code moves the end of the stack.
  */
 import java.lang.reflect.Method;
 
 public class Calls {
 	static final int DEPTH = 20;
 	static volatile long sink;
+	static final String text = "a".repeat(1 << 14), same = text + "b", absent = "bcd";
 	static final Object[] from = new Object[1 << 14], to = new Object[from.length];
 
 	interface Shape {
@@ -67,12 +68,22 @@ public class Calls {
 		return to.length;
 	}
 
+	static long compared() {
+		return text.compareTo(same);
+	}
+
+	static long searched() {
+		return text.indexOf(absent);
+	}
+
 	static void turn(int i, Method reflected, Shape[] shapes) throws Exception {
 		sink = deep(DEPTH, 2000);
 		sink = outer(2000);
 		sink = (long) reflected.invoke(null, 2000);
 		sink = shapes[i % 3].area(2000);
 		sink = copied();
+		sink = compared();
+		sink = searched();
 	}
 
 	public static void main(String[] args) throws Exception {
