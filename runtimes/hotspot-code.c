@@ -378,6 +378,12 @@ bool hotspot_is_behind_call(struct hotspot *h, uint64_t pc)
 	       arch_is_call(before, sizeof(before));
 }
 
+/* Does a frame return to where the interpreter takes over from its code? */
+static bool is_given_up(const struct blob *b, uint64_t pc)
+{
+	return pc == b->deopt || pc == b->deopt_mh;
+}
+
 static bool push_functions(struct hotspot *h, struct code *c)
 {
 	const struct blob *b = &c->blob;
@@ -386,6 +392,9 @@ static bool push_functions(struct hotspot *h, struct code *c)
 	if (b->kind == BLOB_NATIVE)
 		return push_method(h, c, b->method, -1);
 	if (c->use != PC_INTERRUPTED) {
+		/* It has none: the place that was put aside has. */
+		if (is_given_up(b, c->pc))
+			return true;
 		if (find_pc_desc(h, b, c->pc, true, &scope))
 			return push_scopes(h, c, scope);
 		if (c->use == PC_CALLED_JAVA || !hotspot_is_behind_call(h, c->pc))

@@ -363,6 +363,67 @@ static void test_pushed(void)
 	}
 }
 
+/* A frame whose code is given up, the place that it returns to having been put aside: the step over
+ * it is the same one. Whether there was one. */
+static bool check_given_up(const struct runtime_stack *stack, const struct runtime_regs *at)
+{
+	static uint8_t bytes[65536];
+	struct runtime_stack other = *stack;
+	struct runtime_regs whole = *at, given_up = *at;
+	struct stepped_frame frames[64], same[64];
+	size_t n, n_same;
+	const struct code *c;
+	uint64_t slot;
+
+	hotspot_begin(hotspot, 4000, 1 << 20);
+	c = hotspot_code_find(hotspot, at->pc, PC_CALLED_JAVA);
+	if (at->innermost || !c || c->blob.kind != BLOB_NMETHOD || stack->n > sizeof(bytes))
+		return false;
+	slot = at->sp + c->blob.orig_pc_offset;
+	CHECK_INT(slot + 8 - stack->start, <=, stack->n);
+	given_up.pc = c->blob.deopt;
+	other.bytes = memcpy(bytes, stack->bytes, stack->n);
+	memcpy(bytes + (slot - stack->start), &at->pc, sizeof(at->pc));
+	/* The recording may lack what is there. */
+	if (!hotspot_code_find(hotspot, given_up.pc, PC_INTERRUPTED))
+		return false;
+	if (hotspot_step(hotspot, stack, &whole, frames, 64, &n) != RUNTIME_STEP)
+		return false;
+	CHECK_INT(hotspot_step(hotspot, &other, &given_up, same, 64, &n_same), ==, RUNTIME_STEP);
+	CHECK_INT(given_up.pc, ==, whole.pc);
+	CHECK_INT(given_up.sp, ==, whole.sp);
+	CHECK_INT(n_same, ==, n);
+	CHECK(memcmp(same, frames, n * sizeof(*frames)) == 0);
+	return true;
+}
+
+static void test_given_up(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		int n_frames = 0;
+
+		open_version(versions[v]);
+		for (uint32_t i = 0; i < java.recorded.n_samples; i++) {
+			const struct recorded_walk *w = &java.recorded.samples[i];
+			const struct runtime_stack stack = {w->stack, w->r[7], w->n, NULL};
+			struct runtime_regs regs = {
+				.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
+			struct stepped_frame frames[64];
+			size_t n;
+
+			memcpy(regs.r, w->r, sizeof(w->r));
+			do {
+				n_frames += check_given_up(&stack, &regs);
+				hotspot_begin(hotspot, 4000, 1 << 20);
+			} while (hotspot_step(hotspot, &stack, &regs, frames, 64, &n) ==
+					 RUNTIME_STEP &&
+				 hotspot_has(hotspot, regs.pc));
+		}
+		CHECK_INT(n_frames, >, 0);
+		close_version();
+	}
+}
+
 static void test_cut(void)
 {
 	char *cut;
@@ -386,6 +447,7 @@ int main(void)
 	RUN(test_apart);
 	RUN(test_spent);
 	RUN(test_pushed);
+	RUN(test_given_up);
 	RUN(test_cut);
 	return 0;
 }
