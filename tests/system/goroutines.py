@@ -14,7 +14,7 @@ import rig
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 1000 * LENGTH  # samples in spans, of each program
-MIN_SHARE = 0.995
+MIN_SHARE = 0.995 if LENGTH > 1 else 0.99  # a busy host reads some too late, and those have none
 ALL = collections.Counter()
 MAP_VERSION = "go1.23.4"
 WORKER = re.compile(r"main\.(?:init|glob\.)\.func(\d+)$")

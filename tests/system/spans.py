@@ -17,7 +17,7 @@ import rig
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 700 * LENGTH  # samples in spans, of each kind of library; about 1,000 where no CPU is missing
-MIN_SHARE = 0.995
+MIN_SHARE = 0.995 if LENGTH > 1 else 0.99  # a busy host reads some too late, and those have none
 SECONDS = 1.2 * LENGTH
 ALL = collections.Counter()
 OWN = ("in_outer", "in_inner", "in_wild")
