@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The main function of the helper. */
+#include "config.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -22,7 +24,9 @@ static void confine(enum sandbox_mode seccomp)
 {
 	int r = privileges_keep_opening();
 
+#ifndef WITH_SANITIZERS /* shadow memory */
 	privileges_limit_data(OPENER_DATA_BYTES);
+#endif
 	if (r < 0)
 		log_warning("the process that opens files keeps all privileges: %s", strerror(-r));
 	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
