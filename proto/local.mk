@@ -17,6 +17,7 @@ libproto_gen_a_CFLAGS = $(AM_CFLAGS) -w
 libproto_a_SOURCES = \
 	proto/otlp-dictionary.c proto/otlp-dictionary.h \
 	proto/otlp-json.c proto/otlp-json.h \
+	proto/otlp-merge.c proto/otlp-merge.h \
 	proto/otlp-response.c proto/otlp-response.h \
 	proto/otlp-rewrite.c proto/otlp-rewrite.h \
 	proto/process-context.c proto/process-context.h \

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "proto/otlp-merge.h"
 #include "proto/otlp-rewrite.h"
 #include "proto/wire-read.h"
 #include "util/cleanup.h"
@@ -56,6 +57,8 @@ static const struct rewrite_rule {
 /* Fields of a Profile. */
 enum { SAMPLES = 2, PROFILE_ID = 7, PROFILE_ATTRIBUTES = 11 };
 #define PROFILE_ID_BYTES 16
+/* What it takes in a Profile. */
+#define PYROSCOPE_MAX_SAMPLES 16000
 /* Of ResourceProfiles. */
 #define RESOURCE 1
 
@@ -67,6 +70,7 @@ struct rewrite_entry {
 	const uint8_t *bytes;
 	uint32_t n;
 	uint32_t number; /* in the half; before that: is it marked? */
+	bool omitted;	 /* an attribute that the dialect leaves out */
 };
 
 struct rewrite_table {
@@ -150,6 +154,11 @@ static int refer(struct split *s, enum kind table, uint64_t index, uint32_t *ret
 	return 0;
 }
 
+static bool is_omitted(const struct split *s, enum kind table, uint64_t index)
+{
+	return index < s->tables[table].n && s->tables[table].entries[index].omitted;
+}
+
 static int refer_list(struct split *s, enum kind table, const struct wire_field *f,
 		      struct wire_buffer *out)
 {
@@ -163,8 +172,12 @@ static int refer_list(struct split *s, enum kind table, const struct wire_field 
 			wire_put_prefix(out, f->number, n);
 		for (c = cursor_of(f->bytes, f->n); cursor_left(&c) > 0;) {
 			uint64_t index = wire_read_varint(&c);
-			int r = cursor_ok(&c) ? refer(s, table, index, &number) : -EBADMSG;
+			int r = cursor_ok(&c) ? 0 : -EBADMSG;
 
+			if (r == 0 && is_omitted(s, table, index))
+				continue;
+			if (r == 0)
+				r = refer(s, table, index, &number);
 			if (r < 0)
 				return r;
 			n += wire_varint_size(number);
@@ -265,7 +278,8 @@ static int add_entries(struct split *s, bool count_only)
 		    t->n == UINT32_MAX)
 			return -EBADMSG;
 		if (!count_only)
-			t->entries[t->n] = (struct rewrite_entry){f.bytes, (uint32_t)f.n, 0};
+			t->entries[t->n] =
+				(struct rewrite_entry){.bytes = f.bytes, .n = (uint32_t)f.n};
 		t->n++;
 	}
 	return cursor_ok(&c) ? 0 : -EBADMSG;
@@ -281,6 +295,35 @@ static int read_dictionary(struct split *s)
 			r = -ENOMEM;
 	}
 	return r < 0 ? r : add_entries(s, false);
+}
+
+static bool is_one_of(const uint8_t *bytes, size_t n, const char *const *keys, size_t n_keys)
+{
+	for (size_t i = 0; i < n_keys; i++) {
+		if (n == strlen(keys[i]) && memcmp(bytes, keys[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Marks the attributes of samples that differ between the threads of a program. */
+static void omit_threads(struct split *s)
+{
+	static const char *const keys[] = {"thread.id", "thread.name", "cpu.logical_number"};
+	const struct rewrite_table *strings = &s->tables[STRING];
+
+	for (uint32_t i = 1; i < s->tables[ATTRIBUTE].n; i++) {
+		struct rewrite_entry *e = &s->tables[ATTRIBUTE].entries[i];
+		struct cursor c = cursor_of(e->bytes, e->n);
+		struct wire_field f;
+
+		while (wire_read_field(&c, &f)) {
+			if (f.number == 1 && f.type == WIRE_VARINT && f.value < strings->n)
+				e->omitted = is_one_of(strings->entries[f.value].bytes,
+						       strings->entries[f.value].n, keys,
+						       ARRAY_SIZE(keys));
+		}
+	}
 }
 
 static void clear_marks(struct split *s)
@@ -421,10 +464,9 @@ static bool is_of_process(const struct wire_field *attribute)
 	struct wire_field f;
 
 	while (wire_read_field(&c, &f)) {
-		for (size_t i = 0; i < ARRAY_SIZE(keys) && f.number == 1; i++) {
-			if (f.n == strlen(keys[i]) && memcmp(f.bytes, keys[i], f.n) == 0)
-				return true;
-		}
+		if (f.number == 1 && f.type == WIRE_BYTES &&
+		    is_one_of(f.bytes, f.n, keys, ARRAY_SIZE(keys)))
+			return true;
 	}
 	return false;
 }
@@ -588,12 +630,17 @@ static int find_dictionary(struct split *s, const uint8_t *bytes, size_t n)
 int otlp_adapt(const uint8_t *bytes, size_t n, enum otlp_dialect dialect, struct wire_buffer *ret)
 {
 	_cleanup_(split_deinit) struct split s = {.dialect = dialect, .to = UINT64_MAX};
+	_cleanup_(wire_buffer_deinit) struct wire_buffer apart = {0};
 	struct wire_field request = {.bytes = bytes, .n = n};
 	int r = find_dictionary(&s, bytes, n);
 
 	if (r == 0)
 		r = read_dictionary(&s);
-	return r < 0 ? r : make_half(&s, &request, ret);
+	if (r < 0 || dialect != OTLP_PYROSCOPE)
+		return r < 0 ? r : make_half(&s, &request, ret);
+	omit_threads(&s);
+	r = make_half(&s, &request, &apart);
+	return r < 0 ? r : otlp_merge(apart.bytes, apart.n, PYROSCOPE_MAX_SAMPLES, ret);
 }
 
 int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2])

@@ -26,9 +26,10 @@ int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2]);
 enum otlp_dialect {
 	OTLP_PLAIN, /* the specification */
 	/*
-	 * Pyroscope makes labels of all attributes of a resource, and a series for each set of
-	 * labels. We omit the attributes that differ between processes of a program, because a
-	 * series for every process would soon exceed its limits.
+	 * Pyroscope makes labels of all attributes of a resource and of a sample, and a series for
+	 * each set of labels. It refuses a request when its tenant has too many series. So we omit
+	 * the attributes that differ between processes and threads of a program. It takes two
+	 * Profiles of a series with the same time for copies of one, so we merge them.
 	 */
 	OTLP_PYROSCOPE,
 	/*

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "proto/otlp-profiles-service.pb-c.h"
+#include "proto/otlp-merge.h"
 #include "proto/otlp-rewrite.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
@@ -824,16 +825,173 @@ static bool has_key(const request *r, size_t i, const char *key)
 	return false;
 }
 
-/* For Pyroscope: the processes of a program have one resource. */
-static void check_pyroscope(const request *plain, const request *r)
+/* A series of Pyroscope has the labels of its resource and of its samples. */
+static const char *const not_labels[] = {"process.pid", "process.creation.time", "thread.id",
+					 "thread.name", "cpu.logical_number"};
+
+static bool is_label(const char *key)
 {
-	CHECK_INT(r->n_resource_profiles, ==, plain->n_resource_profiles);
+	for (size_t i = 0; i < ARRAY_SIZE(not_labels); i++) {
+		if (strcmp(key, not_labels[i]) == 0)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	return hash_bytes(text, strlen(text), hash);
+}
+
+static uint64_t hash_message(uint64_t hash, const ProtobufCMessage *m)
+{
+	_cleanup_free_ uint8_t *bytes = malloc(protobuf_c_message_get_packed_size(m) + 1);
+
+	CHECK(bytes);
+	return hash_bytes(bytes, protobuf_c_message_pack(m, bytes), hash);
+}
+
+/* The labels of a resource, and the time and type of a Profile, each of which sets them apart. */
+static uint64_t hash_series(const request *r, size_t i, const profile_message *p)
+{
+	const Opentelemetry__Proto__Resource__V1__Resource *resource =
+		r->resource_profiles[i]->resource;
+	char *const *strings = r->dictionary->string_table;
+	uint64_t hash = hash_combine(p->time_unix_nano, (uint64_t)p->period);
+
+	for (size_t j = 0; j < resource->n_attributes; j++) {
+		if (is_label(resource->attributes[j]->key))
+			hash = hash_message(hash, &resource->attributes[j]->base);
+	}
+	hash = hash_text(hash, strings[p->sample_type->type_strindex]);
+	hash = hash_text(hash, strings[p->sample_type->unit_strindex]);
+	return hash_text(hash, strings[p->period_type->type_strindex]);
+}
+
+static uint64_t hash_sample(const dictionary *d, const sample_message *s, uint64_t hash)
+{
+	for (size_t i = 0; i < s->n_attribute_indices; i++) {
+		const char *key =
+			d->string_table[d->attribute_table[s->attribute_indices[i]]->key_strindex];
+
+		if (is_label(key))
+			hash = hash_message(
+				hash_text(hash, key),
+				&d->attribute_table[s->attribute_indices[i]]->value->base);
+	}
+	for (size_t i = 0; i < d->stack_table[s->stack_index]->n_location_indices; i++) {
+		int32_t at = d->stack_table[s->stack_index]->location_indices[i];
+
+		hash = hash_combine(hash, d->location_table[at]->address);
+		for (size_t j = 0; j < d->location_table[at]->n_lines; j++)
+			hash = hash_text(
+				hash,
+				function_name(d, d->location_table[at]->lines[j]->function_index));
+	}
+	return hash;
+}
+
+struct series_sum {
+	uint64_t series, stack;
+	int64_t value;
+};
+
+static int compare_sums(const void *a, const void *b)
+{
+	const struct series_sum *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	return (x->stack > y->stack) - (x->stack < y->stack);
+}
+
+#define MAX_SUMS 8192
+
+/* The sum of each stack in each series, sorted: their number. No time: all of them as of one. */
+static size_t sum_series(const request *r, bool times, struct series_sum *ret)
+{
+	size_t n = 0, last = 0;
+
 	for (size_t i = 0; i < r->n_resource_profiles; i++) {
-		CHECK(has_key(plain, i, "process.pid"));
-		CHECK(!has_key(r, i, "process.pid") && !has_key(r, i, "process.creation.time"));
-		CHECK_INT(r->resource_profiles[i]->resource->n_attributes + 1, >=,
-			  plain->resource_profiles[i]->resource->n_attributes - 1);
+		for (size_t j = 0; j < r->resource_profiles[i]->scope_profiles[0]->n_profiles;
+		     j++) {
+			profile_message p =
+				*r->resource_profiles[i]->scope_profiles[0]->profiles[j];
+
+			p.time_unix_nano = times ? p.time_unix_nano : 0;
+			for (size_t k = 0; k < p.n_samples; k++) {
+				const sample_message *s = p.samples[k];
+
+				CHECK_INT(n, <, MAX_SUMS);
+				ret[n].series = hash_series(r, i, &p);
+				ret[n].stack = hash_sample(r->dictionary, s, 0);
+				ret[n++].value = s->n_values ? s->values[0]
+							     : (int64_t)s->n_timestamps_unix_nano;
+			}
+		}
+	}
+	CHECK_INT(n, >, 0);
+	qsort(ret, n, sizeof(*ret), compare_sums);
+	for (size_t i = 1; i < n; i++) {
+		if (compare_sums(&ret[last], &ret[i]) == 0)
+			ret[last].value += ret[i].value;
+		else
+			ret[++last] = ret[i];
+	}
+	return last + 1;
+}
+
+static void check_labels(const request *r)
+{
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(not_labels); j++)
+			CHECK(!has_key(r, i, not_labels[j]));
 		CHECK(has_key(r, i, "service.name"));
+	}
+	for (size_t i = 1; i < r->dictionary->n_attribute_table; i++)
+		CHECK(is_label(
+			r->dictionary
+				->string_table[r->dictionary->attribute_table[i]->key_strindex]));
+}
+
+/* Pyroscope keeps one Profile of a series and time. */
+static void check_one_each(const request *r, size_t max_samples)
+{
+	_cleanup_free_ uint64_t *seen = calloc(MAX_SUMS, sizeof(*seen));
+	size_t n = 0;
+
+	CHECK(seen);
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		CHECK_INT(r->resource_profiles[i]->n_scope_profiles, ==, 1);
+		for (size_t j = 0; j < r->resource_profiles[i]->scope_profiles[0]->n_profiles;
+		     j++) {
+			const profile_message *p =
+				r->resource_profiles[i]->scope_profiles[0]->profiles[j];
+
+			CHECK_INT(p->n_samples, <=, max_samples);
+			CHECK_INT(p->profile_id.len, ==, 16);
+			CHECK_INT(n, <, MAX_SUMS);
+			seen[n++] = hash_series(r, i, p);
+			for (size_t k = 0; k + 1 < n; k++)
+				CHECK(seen[k] != seen[n - 1]);
+		}
+	}
+}
+
+/* For Pyroscope: the processes and threads of a program are one series, with the sum of all. */
+static void check_pyroscope(const request *plain, const request *r, size_t max_samples)
+{
+	_cleanup_free_ struct series_sum *want = calloc(MAX_SUMS, sizeof(*want));
+	_cleanup_free_ struct series_sum *is = calloc(MAX_SUMS, sizeof(*is));
+	size_t n = want ? sum_series(plain, max_samples == MAX_SUMS, want) : 0;
+
+	CHECK(want && is);
+	check_labels(r);
+	check_one_each(r, max_samples);
+	CHECK_INT(sum_series(r, max_samples == MAX_SUMS, is), ==, n);
+	for (size_t i = 0; i < n; i++) {
+		CHECK_INT(compare_sums(&is[i], &want[i]), ==, 0);
+		CHECK_INT(is[i].value, ==, want[i].value);
 	}
 	CHECK_INT(r->dictionary->n_function_table, ==, plain->dictionary->n_function_table);
 }
@@ -884,7 +1042,7 @@ static int adapt_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 		else if (dialect == OTLP_PARCA)
 			check_parca(plain, r);
 		else
-			check_pyroscope(plain, r);
+			check_pyroscope(plain, r, MAX_SUMS);
 		unpacked_free(r);
 		wire_buffer_deinit(&out);
 		for (size_t cut_at = 0; cut_at < n; cut_at += 1 + n / 300) {
@@ -904,6 +1062,88 @@ static void test_dialects(void)
 
 	synthetic_random(&p, 4, 500);
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, adapt_payload, NULL), ==, 0);
+	profile_deinit(&p);
+}
+
+/* Makes the processes as those of four programs, each of which runs many times. */
+static void make_copies(struct profile *p)
+{
+	for (uint32_t i = 4; i < p->processes.n; i++) {
+		struct profile_process copy = p->processes.items[i % 4];
+
+		copy.pid = p->processes.items[i].pid;
+		copy.start_time_unix_ns = p->processes.items[i].start_time_unix_ns;
+		p->processes.items[i] = copy;
+	}
+}
+
+/* The most samples in a Profile. */
+static size_t largest_profile(const request *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		for (size_t j = 0; j < r->resource_profiles[i]->scope_profiles[0]->n_profiles;
+		     j++) {
+			const profile_message *p =
+				r->resource_profiles[i]->scope_profiles[0]->profiles[j];
+
+			n = p->n_samples > n ? p->n_samples : n;
+		}
+	}
+	return n;
+}
+
+/* What a Profile cannot take goes into another, with a time of its own. Two requests in a row are
+ * one with the fields of both. */
+static void check_full(const struct wire_buffer *adapted)
+{
+	_cleanup_free_ uint8_t *twice = malloc(2 * adapted->n);
+	struct wire_buffer out = {0};
+	request *all, *r;
+	size_t max;
+
+	CHECK(twice);
+	memcpy(twice, adapted->bytes, adapted->n);
+	memcpy(twice + adapted->n, adapted->bytes, adapted->n);
+	all = unpack(twice, 2 * adapted->n);
+	max = largest_profile(all);
+	CHECK_INT(otlp_merge(twice, 2 * adapted->n, (uint32_t)max, &out), ==, 0);
+	r = unpack(out.bytes, out.n);
+	CHECK_INT(r->n_resource_profiles, ==, 4);
+	check_pyroscope(all, r, max);
+	unpacked_free(r);
+	unpacked_free(all);
+	wire_buffer_deinit(&out);
+}
+
+static int adapt_copies(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	request *plain = unpack(bytes, n), *r;
+	struct wire_buffer out = {0};
+
+	(void)ctx;
+	(void)n_samples;
+	CHECK_INT(otlp_adapt(bytes, n, OTLP_PYROSCOPE, &out), ==, 0);
+	r = unpack(out.bytes, out.n);
+	CHECK_INT(plain->n_resource_profiles, ==, 20);
+	CHECK_INT(r->n_resource_profiles, ==, 4);
+	check_pyroscope(plain, r, MAX_SUMS);
+	check_full(&out);
+	unpacked_free(r);
+	unpacked_free(plain);
+	wire_buffer_deinit(&out);
+	return 0;
+}
+
+static void test_copies(void)
+{
+	struct profile p;
+
+	synthetic_random(&p, 4, 500);
+	synthetic_add_types(&p, 8, 300);
+	make_copies(&p);
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, adapt_copies, NULL), ==, 0);
 	profile_deinit(&p);
 }
 
@@ -1191,6 +1431,7 @@ int main(int argc, char **argv)
 	RUN(test_file_of_types);
 	RUN(test_cut);
 	RUN(test_dialects);
+	RUN(test_copies);
 	RUN(test_stack_too_large);
 	RUN(test_hostile);
 	RUN(test_empty);
