@@ -87,18 +87,21 @@ def frame_names(names):
 
 
 def kept(directory):
-    """{type: {service.name: {stack of names: value}}} of the local store; and {type: unit}."""
+    """{type: {service.name: {stack of names: value}}} of the local store; {type: unit}; and {(service.name, type): resources}."""
     found, units = collections.defaultdict(lambda: collections.defaultdict(collections.Counter)), {}
+    resources = collections.defaultdict(set)
     for name in sorted(glob.glob(directory + "/*.gz")):
         with gzip.open(name) as f:
             view = otlp.View(otlp.decode(without_memory(f.read())))
         for resource, kind, unit, frames, n in typed_samples(view):
             found[kind][resource["service.name"]][frame_names(frames)] += n
             units[kind] = unit
-    return found, units
+            resources[resource["service.name"], kind].add(repr(sorted(x for x in resource.items() if x[0] not in OF_A_PROCESS)))
+    return found, units, resources
 
 
 MEMORY_FIELD = 15
+OF_A_PROCESS = ("process.pid", "process.creation.time")
 
 
 def without_memory(data):
@@ -187,8 +190,9 @@ def pyroscope(port, tenant, call, begin, **query):
 def pyroscope_kind(port, tenant, kind, begin):
     """The type of profiles that it makes of what is sent as that."""
     for t in pyroscope(port, tenant, "ProfileTypes", begin).get("profileTypes", []):
-        if (t["sampleType"], t["periodType"]) == ("cpu", "cpu") if kind == "samples" else kind in (
-                t["sampleType"], t["periodType"] if t["sampleType"] == "samples" else None):
+        period = t.get("periodType")  # off-CPU time has none
+        if (t["sampleType"], period) == ("cpu", "cpu") if kind == "samples" else kind in (
+                t["sampleType"], period if t["sampleType"] == "samples" else None):
             return t
     return None
 
@@ -225,13 +229,15 @@ def check_pyroscope_type(port, tenant, sent, units, kind, begin):
     check_same(f"Pyroscope, {tenant}, {kind}", sent[kind], has, services)
 
 
-def check_pyroscope(port, sent, units, begin):
+def check_pyroscope(port, sent, units, resources, begin):
     for tenant in TENANTS:
         for kind in sorted(sent):
             check_pyroscope_type(port, tenant, sent, units, kind, begin)
-    labels = pyroscope(port, "http", "Series", begin, matchers=['{service_name="chain"}'], labelNames=["service_name", "process_pid"])
-    rig.check(len(labels["labelsSet"]) == 1, "Pyroscope: one series of chain: "
-              + ", ".join(f"{x['name']}={x['value']}" for x in labels["labelsSet"][0]["labels"]))
+    # A series for each program: "waits" has a dozen threads, and hundreds of processes.
+    for service in sorted({name for name, _ in resources}):
+        series = pyroscope(port, "http", "Series", begin, matchers=[f'{{service_name="{service}"}}'], labelNames=[])["labelsSet"]
+        programs = sum(len(found) for (name, _), found in resources.items() if name == service)
+        rig.check(0 < len(series) <= programs, f"Pyroscope: {service}: {len(series)} series of {programs} programs and types")
 
 
 # ---- Parca ----
@@ -385,17 +391,18 @@ def main():
     exports = (pyroscope_sections(pyroscope_port) if pyroscope_port else "") + (
         f"[export:parca]\nendpoint = http://127.0.0.1:{parca_port}\nprotocol = grpc\npreset = parca\n" if parca_port else "")
     library = {"LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": "65536"}
-    memory, memory_units = kept(send("memory", MEMORY, exports, [(("sh", "-c", "while ./leak 500; do :; done"), library)], directory))
-    sent, units = kept(send("times", TIMES, exports + f"[metrics]\nlisten = 127.0.0.1:{metrics}\n",
-                            [(("./chain",), {}), (("./cxx",), {}), (("./waits", "100000"), {})], directory))
+    memory, memory_units, memory_resources = kept(send("memory", MEMORY, exports, [(("sh", "-c", "while ./leak 500; do :; done"), library)], directory))
+    sent, units, resources = kept(send("times", TIMES, exports + f"[metrics]\nlisten = 127.0.0.1:{metrics}\n",
+                                       [(("./chain",), {}), (("./cxx",), {}), (("./waits", "100000"), {})], directory))
     for kind in memory:
         for service in memory[kind]:
             sent[kind][service] += memory[kind][service]
+            resources[service, kind] |= memory_resources[service, kind]
     units.update(memory_units)
     rig.check(set(sent) == TYPES, f"types: {', '.join(f'{k} in {u}' for k, u in sorted(units.items()))}")
     rig.check({"chain", "cxx"} <= set(sent["samples"]), f"programs: {sorted(sent['samples'])}")
     if pyroscope_port:
-        check_pyroscope(pyroscope_port, sent, units, begin)
+        check_pyroscope(pyroscope_port, sent, units, resources, begin)
     if parca_port:
         check_parca(parca_port, sent, units, begin)
         check_pulled(parca_port, begin)
