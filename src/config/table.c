@@ -400,10 +400,12 @@ static const struct config_key keys[] = {
 		 "means HTTP/2 without TLS."},
 	{CONFIG_SECTION_EXPORT, "preset", CONFIG_PRESET, AT_EXPORT(preset), .value = "collector",
 	 .help = "The kind of server. collector is for all servers that accept OTLP as "
-		 "specified. pyroscope leaves out the attribute that distinguishes the "
-		 "processes of a program (process.pid), because each would become a series "
-		 "of its own. parca (grpc only) writes functions in a way that version "
-		 "0.28 reads correctly; it would confuse neighbouring functions otherwise."},
+		 "specified. pyroscope leaves out the attributes that distinguish the "
+		 "processes and threads of a program (process.pid, thread.id, thread.name, "
+		 "cpu.logical_number), because each would become a series of its own, and "
+		 "adds such processes up. parca (grpc only) writes functions in a way that "
+		 "version 0.28 reads correctly; it would confuse neighbouring functions "
+		 "otherwise."},
 	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers),
 	 .help = "HTTP headers as name=value, separated by commas. In values, %XX stands "
 		 "for the byte with that hexadecimal number: %2C is a comma, %25 a percent "
