@@ -61,6 +61,8 @@ enum { SAMPLES = 2, PROFILE_ID = 7, PROFILE_ATTRIBUTES = 11 };
 #define PYROSCOPE_MAX_SAMPLES 16000
 /* Of ResourceProfiles. */
 #define RESOURCE 1
+/* Of a Link. */
+#define TRACE_ID 1
 
 /* The request, its ResourceProfiles, their ScopeProfiles: each holds the next in this field. */
 static const uint32_t child_field[] = {1, 2, 2};
@@ -239,6 +241,8 @@ static int walk_field(struct split *s, enum kind kind, const struct wire_field *
 
 	if (!is_known(kind, f))
 		return -EBADMSG;
+	if (kind == LINK && f->number == TRACE_ID && s->dialect == OTLP_PYROSCOPE)
+		return 0;
 	if (rule)
 		return follow(s, rule, f, out);
 	if (out)
@@ -306,10 +310,11 @@ static bool is_one_of(const uint8_t *bytes, size_t n, const char *const *keys, s
 	return false;
 }
 
-/* Marks the attributes of samples that differ between the threads of a program. */
-static void omit_threads(struct split *s)
+/* Marks the attributes of samples that differ between threads and traces of a program. */
+static void omit_details(struct split *s)
 {
-	static const char *const keys[] = {"thread.id", "thread.name", "cpu.logical_number"};
+	static const char *const keys[] = {"thread.id", "thread.name", "cpu.logical_number",
+					   "trace_id"};
 	const struct rewrite_table *strings = &s->tables[STRING];
 
 	for (uint32_t i = 1; i < s->tables[ATTRIBUTE].n; i++) {
@@ -638,7 +643,7 @@ int otlp_adapt(const uint8_t *bytes, size_t n, enum otlp_dialect dialect, struct
 		r = read_dictionary(&s);
 	if (r < 0 || dialect != OTLP_PYROSCOPE)
 		return r < 0 ? r : make_half(&s, &request, ret);
-	omit_threads(&s);
+	omit_details(&s);
 	r = make_half(&s, &request, &apart);
 	return r < 0 ? r : otlp_merge(apart.bytes, apart.n, PYROSCOPE_MAX_SAMPLES, ret);
 }

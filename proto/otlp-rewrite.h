@@ -26,10 +26,11 @@ int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2]);
 enum otlp_dialect {
 	OTLP_PLAIN, /* the specification */
 	/*
-	 * Pyroscope makes labels of all attributes of a resource and of a sample, and a series for
-	 * each set of labels. It refuses a request when its tenant has too many series. So we omit
-	 * the attributes that differ between processes and threads of a program. It takes two
-	 * Profiles of a series with the same time for copies of one, so we merge them.
+	 * Pyroscope makes labels of all attributes of a resource and of a sample, and of the trace
+	 * of a link, and a series for each set of labels. It refuses a request when its tenant has
+	 * too many series. So we omit traces and the attributes that differ between processes and
+	 * threads of a program; a span, which we keep, is no such label. It takes two Profiles of a
+	 * series with the same time for copies of one, so we merge them.
 	 */
 	OTLP_PYROSCOPE,
 	/*

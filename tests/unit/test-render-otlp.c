@@ -9,6 +9,7 @@
 #include "proto/otlp-profiles-service.pb-c.h"
 #include "proto/otlp-merge.h"
 #include "proto/otlp-rewrite.h"
+#include "src/profile/labels.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
 #include "util/array.h"
@@ -827,7 +828,7 @@ static bool has_key(const request *r, size_t i, const char *key)
 
 /* A series of Pyroscope has the labels of its resource and of its samples. */
 static const char *const not_labels[] = {"process.pid", "process.creation.time", "thread.id",
-					 "thread.name", "cpu.logical_number"};
+					 "thread.name", "cpu.logical_number",	 "trace_id"};
 
 static bool is_label(const char *key)
 {
@@ -879,6 +880,8 @@ static uint64_t hash_sample(const dictionary *d, const sample_message *s, uint64
 				hash_text(hash, key),
 				&d->attribute_table[s->attribute_indices[i]]->value->base);
 	}
+	hash = hash_bytes(d->link_table[s->link_index]->span_id.data,
+			  d->link_table[s->link_index]->span_id.len, hash);
 	for (size_t i = 0; i < d->stack_table[s->stack_index]->n_location_indices; i++) {
 		int32_t at = d->stack_table[s->stack_index]->location_indices[i];
 
@@ -943,6 +946,8 @@ static size_t sum_series(const request *r, bool times, struct series_sum *ret)
 
 static void check_labels(const request *r)
 {
+	for (size_t i = 1; i < r->dictionary->n_link_table; i++)
+		CHECK_INT(r->dictionary->link_table[i]->trace_id.len, ==, 0);
 	for (size_t i = 0; i < r->n_resource_profiles; i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(not_labels); j++)
 			CHECK(!has_key(r, i, not_labels[j]));
@@ -1065,6 +1070,27 @@ static void test_dialects(void)
 	profile_deinit(&p);
 }
 
+/* Some threads were in a span of a trace each, and others in a trace. */
+static void make_traces(struct profile *p)
+{
+	char text[64];
+
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		_cleanup_free_ char *labels = NULL;
+		size_t n;
+		FILE *out = open_memstream(&labels, &n);
+
+		CHECK(out);
+		(void)snprintf(text, sizeof(text), "%032x", i + 1);
+		if (i % 3 < 2)
+			label_write(out, &(struct label){.key = LABEL_TRACE, .text = text});
+		if (i % 3 == 0)
+			label_write(out, &(struct label){.key = LABEL_SPAN, .text = text + 16});
+		CHECK_INT(fclose(out), ==, 0);
+		p->threads.items[i].labels = strtab_put(&p->strings, labels);
+	}
+}
+
 /* Makes the processes as those of four programs, each of which runs many times. */
 static void make_copies(struct profile *p)
 {
@@ -1128,6 +1154,8 @@ static int adapt_copies(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_sa
 	r = unpack(out.bytes, out.n);
 	CHECK_INT(plain->n_resource_profiles, ==, 20);
 	CHECK_INT(r->n_resource_profiles, ==, 4);
+	CHECK_INT(plain->dictionary->n_link_table, >, 10);
+	CHECK_INT(r->dictionary->n_link_table, ==, plain->dictionary->n_link_table);
 	check_pyroscope(plain, r, MAX_SUMS);
 	check_full(&out);
 	unpacked_free(r);
@@ -1143,6 +1171,7 @@ static void test_copies(void)
 	synthetic_random(&p, 4, 500);
 	synthetic_add_types(&p, 8, 300);
 	make_copies(&p);
+	make_traces(&p);
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, adapt_copies, NULL), ==, 0);
 	profile_deinit(&p);
 }
