@@ -31,7 +31,7 @@ void summary_put_states(const struct summary_page *pg)
 		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
 		{PROFILE_BEFORE_US, "  not yet run", "until their first switch: not recorded why"},
 		{PROFILE_UNKNOWN_US, "  not known",
-		 "switches were lost, or too many to follow all of the time"},
+		 "switches were lost, or followed in turns alone"},
 	};
 	const uint64_t *c = pg->counters;
 	uint64_t all = c[PROFILE_RUNNING_US] + c[PROFILE_WAITING_US] + c[PROFILE_BLOCKED_US] +

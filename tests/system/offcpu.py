@@ -481,7 +481,7 @@ def of_too_many_switches():
     if not turns:
         rig.say("this host is too busy for more: the summary was not looked at")
         return
-    rig.check(p.returncode == 0 and parts.get("not known", 0) > 0 and "too many to follow all of the time" in out, f"the summary says so: {parts}")
+    rig.check(p.returncode == 0 and parts.get("not known", 0) > 0 and "followed in turns alone" in out, f"the summary says so: {parts}")
 
 
 HANGS = """
