@@ -28,10 +28,10 @@ int file_identity_get(int fd, struct file_identity *ret)
 	int r = get_cached(fd, ret);
 	struct stat st;
 
-	if (r == 0 || (r != -ENOSYS && r != -EPERM))
+	if (r == 0 || (r != -ENOSYS && r != -EINVAL && r != -EPERM))
 		return r;
-	/* Before Linux 4.11, or in a container that forbids the call. */
-
+	/* Before Linux 4.11, where glibc tries fstatat(), which does not know the flag (EINVAL); or
+	 * in a container that forbids the call. */
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	*ret = (struct file_identity){
