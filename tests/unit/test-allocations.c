@@ -378,6 +378,15 @@ static void test_too_many_blocks(void)
 	attribution_free(a);
 }
 
+/* One of several profilers, one after the other. */
+static struct attribution *make_follower(struct kept_blocks *k)
+{
+	struct attribution *a = make_attribution(false);
+
+	attribution_share_blocks(a, k);
+	return a;
+}
+
 /* Of two profilers, one after the other, the second knows what the first had in use, and that it
  * has no stacks of it. */
 static void test_a_profiler_follows_another_one(void)
@@ -387,15 +396,13 @@ static void test_a_profiler_follows_another_one(void)
 	struct attribution *a;
 
 	CHECK_INT(kept_blocks_map(fd, &k), ==, 0);
-	a = make_attribution(false);
-	attribution_share_blocks(a, k);
+	a = make_follower(k);
 	for (uint32_t i = 1; i <= 4; i++)
 		allocate(a, PID, 0x1000 * i, 200 + i);
 	release(a, PID, 0x1000, 220);
 	attribution_free(a);
 
-	a = make_attribution(false);
-	attribution_share_blocks(a, k);
+	a = make_follower(k);
 	process.table[0] = 0x2000;
 	process.table[1] = 0x4000;
 	process.table[2] = 0x5000;
@@ -412,8 +419,7 @@ static void test_a_profiler_follows_another_one(void)
 	expect(a, 600, 0, 0);
 	attribution_free(a);
 
-	a = make_attribution(false);
-	attribution_share_blocks(a, k);
+	a = make_follower(k);
 	expect(a, 700, 0, 0);
 	attribution_free(a);
 	kept_blocks_unmap(k);
@@ -427,12 +433,10 @@ static void test_a_process_ends_between_profilers(void)
 	struct attribution *a;
 
 	CHECK_INT(kept_blocks_map(fd, &k), ==, 0);
-	a = make_attribution(false);
-	attribution_share_blocks(a, k);
+	a = make_follower(k);
 	allocate(a, PID, 0x1000, 200);
 	attribution_free(a);
-	a = make_attribution(false);
-	attribution_share_blocks(a, k);
+	a = make_follower(k);
 	process.is_gone = process.has_ended = true;
 	expect(a, 300, 0, 0);
 	attribution_free(a);
