@@ -10,7 +10,7 @@ check-libraries: $(BUILT_SOURCES)
 	$(MAKE) $(AM_MAKEFLAGS) $(check_LIBRARIES)
 
 EXTRA_DIST += \
-	tests/foreign/build.sh tests/foreign/packages.py tests/foreign/sysroot.sh \
+	tests/foreign/build.sh tests/foreign/host.py tests/foreign/packages.py tests/foreign/sysroot.sh \
 	tests/kernels/bounded.c \
 	tests/kernels/guest.sh \
 	tests/kernels/judge.py \
