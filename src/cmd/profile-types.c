@@ -113,7 +113,7 @@ static void find_allocations(struct profile_reached *t, struct reachable *r)
 		   : events[0].event.uprobe->by_path ? REACH_HOST_ALONE
 						     : REACH_HOST;
 	if (t->reach == REACH_HOST_ALONE)
-		(void)snprintf(t->why, sizeof(t->why), "%s", UPROBE_NEEDS_TRACEFS);
+		(void)snprintf(t->why, sizeof(t->why), "%s", uprobe_tracefs_remedy());
 }
 
 /* Root lacks tracefs as a rule, others root; neither helps where there are no perf events. */

@@ -223,7 +223,7 @@ static int check_uprobe(const struct sample_options *o, pid_t pid, int cpu, char
 	if (r < 0)
 		uprobe_explain(u, r, error, n_error);
 	else
-		snprintf(error, n_error, "%s", UPROBE_NEEDS_TRACEFS);
+		snprintf(error, n_error, "%s", uprobe_tracefs_remedy());
 	return r < 0 ? r : -EOPNOTSUPP;
 }
 

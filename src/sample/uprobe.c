@@ -425,3 +425,13 @@ void uprobe_explain(const struct sample_uprobe *u, int error, char *buf, size_t 
 			 "filesystem does not allow it",
 			 u->sites[0].offset, u->path, strerror(-error));
 }
+
+const char *uprobe_tracefs_remedy(void)
+{
+	return tracefs_is_locked_down()
+		       ? "probes of user code follow a process and its children only with tracefs, "
+			 "which this kernel forbids (it is locked down, confidentiality): sample "
+			 "the whole host"
+		       : "probes of user code follow a process and its children only with tracefs: "
+			 "mount -t tracefs none /sys/kernel/tracing; or sample the whole host";
+}

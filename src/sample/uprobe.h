@@ -20,11 +20,6 @@ struct perf_event_attr;
 
 #define UPROBE_MAX_SITES 32
 
-/* Why an event with by_path is refused for a process or a command. */
-#define UPROBE_NEEDS_TRACEFS                                                                       \
-	"probes of user code follow a process and its children only with tracefs: mount -t "       \
-	"tracefs none /sys/kernel/tracing; or sample the whole host"
-
 struct uprobe_site {
 	uint64_t offset;  /* in the file */
 	uint64_t counter; /* offset of the marker's counter of watchers; 0: none */
@@ -80,3 +75,5 @@ struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u);
 void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event_attr *attr);
 /* Writes a text for the user: why an event of the probe cannot be opened. */
 void uprobe_explain(const struct sample_uprobe *u, int error, char *buf, size_t size);
+/* Why an event with by_path is refused for a process or a command, and what to do; a literal. */
+const char *uprobe_tracefs_remedy(void);

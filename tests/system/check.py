@@ -81,7 +81,7 @@ def causes(program):
     shown(p, "note", "tracepoints", "mount -t tracefs")
     p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
             "mkdir /sys/kernel/security && echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown && "
-            f"{program} check")
+            f"{rig.perfwalk()} check")  # in its directory there is the allocation library
     shown(p, "note", "lockdown", "lockdown=integrity")
     # What LOCKDOWN_PERF forbids, registers at interrupts, nobody asks for.
     rig.check(p.returncode == 0 and "mount -t tracefs" not in p.stdout,
