@@ -281,10 +281,14 @@ static int open_shared(struct broker *b)
 
 static void say_what_is_out_of_sight(const struct broker_options *o)
 {
-	if (!o->input_path && o->n_pids == 0 && !sample_sees_all_processes())
-		log_warning("this is not the host's pid namespace: processes outside it have "
-			    "neither names nor code, and appear together as [outside]; in a "
-			    "container: --pid=host, in Kubernetes: hostPID: true");
+	struct sample_circumstances c;
+
+	if (o->input_path || o->n_pids > 0 || sample_sees_all_processes())
+		return;
+	sample_read_circumstances(&c);
+	log_warning("this is not the host's pid namespace: processes outside it have neither names "
+		    "nor code, and appear together as [outside]; %s",
+		    sample_processes_remedy(&c));
 }
 
 /* Before anything is opened: users, destinations, and this process's own limits. */

@@ -118,7 +118,9 @@ void check_say_capabilities(const struct check *c)
 		return;
 	}
 	check_say(CHECK_NOTE, "capabilities", "without %s", text);
-	check_say_fix("run as root; in a container: --privileged, or --cap-add for each");
+	check_say_fix(c->circumstances.manager
+			      ? "run as root; what this container lacks is at the end"
+			      : "run as root; in a container: --privileged, or --cap-add for each");
 }
 
 void check_say_seccomp(const struct check *c)
@@ -128,8 +130,11 @@ void check_say_seccomp(const struct check *c)
 	if (e) {
 		check_say(CHECK_BAD, "seccomp", "a filter refuses perf_event_open (%s)",
 			  strerror(e));
-		check_say_fix("allow perf_event_open in the container's profile: --security-opt "
-			      "seccomp=FILE or unconfined, or --privileged");
+		check_say_fix(c->circumstances.manager
+				      ? "allow perf_event_open in the container's filter"
+				      : "allow perf_event_open in the container's profile: "
+					"--security-opt seccomp=FILE or unconfined, or "
+					"--privileged");
 	} else if (c->circumstances.seccomp > 0)
 		check_say(CHECK_OK, "seccomp", "a filter is in force, but allows perf_event_open");
 	else
@@ -244,7 +249,7 @@ void check_say_lockdown(void)
 			  strstr(text, "[integrity]") ? "integrity" : "none");
 }
 
-void check_say_namespaces(void)
+void check_say_namespaces(const struct check *c)
 {
 	if (check_in_user_namespace()) {
 		check_say(CHECK_NOTE, "user namespace",
@@ -254,7 +259,7 @@ void check_say_namespaces(void)
 	if (!sample_sees_all_processes()) {
 		check_say(CHECK_NOTE, "pid namespace",
 			  "not the host's: processes outside have no names");
-		check_say_fix("in a container: --pid=host; in Kubernetes: hostPID: true");
+		check_say_fix(sample_processes_remedy(&c->circumstances));
 	} else
 		check_say(CHECK_OK, "pid namespace", "the host's");
 }

@@ -376,16 +376,6 @@ static int verdict(const struct check *c)
 		       : EXIT_CODE_NOT_SUPPORTED;
 }
 
-static void say_options(const struct check *c)
-{
-	char missing[512];
-
-	container_options_missing(&c->circumstances, missing, sizeof(missing));
-	if (*missing && !check_in_user_namespace())
-		(void)printf("In a container it needs these options of podman or docker:\n    %s\n",
-			     missing);
-}
-
 int check_main(int argc, char **argv)
 {
 	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
@@ -421,7 +411,7 @@ int check_main(int argc, char **argv)
 	check_say_seccomp(c);
 	check_say_sandbox(c);
 	check_say_lockdown();
-	check_say_namespaces();
+	check_say_namespaces(c);
 	say_proc(c);
 	say_sys(c);
 	check_say_kernel_names(c);
@@ -436,6 +426,7 @@ int check_main(int argc, char **argv)
 	r = verdict(c);
 	if (*c->commands)
 		(void)printf("What is missing comes with:\n%s", c->commands);
-	say_options(c);
+	if (!check_in_user_namespace())
+		container_options_say(&c->circumstances);
 	return r;
 }

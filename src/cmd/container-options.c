@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,20 +32,20 @@ static const struct {
 	{CAP_CHOWN, "CHOWN", false},	       {CAP_SYS_NICE, "SYS_NICE", false},
 };
 
-static void add(char *list, size_t size, const char *option, const char *value)
-{
-	size_t n = strlen(list);
+/* Of wanted and one more; each is listed in how its manager spells it. */
+struct missing {
+	const char *names[ARRAY_SIZE(wanted) + 1];
+	size_t n;
+};
 
-	(void)snprintf(list + n, size - n, "%s%s%s", n ? " " : "", option, value);
-}
-
-static void add_capabilities(const struct sample_circumstances *c, char *ret, size_t size)
+static void find_capabilities(const struct sample_circumstances *c, struct missing *ret)
 {
 	bool admin = sample_has_capability(c, CAP_SYS_ADMIN), old = false;
 	/* What the kernel says below a filter is not known; its setting is. */
 	bool wants_admin =
 		!admin && (c->paranoid_refusal || (c->seccomp_refusal && c->paranoid > 2));
 
+	ret->n = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		if (sample_has_capability(c, wanted[i].number) ||
 		    (wanted[i].of_admin && (admin || wants_admin)))
@@ -53,20 +54,63 @@ static void add_capabilities(const struct sample_circumstances *c, char *ret, si
 		if (prctl(PR_CAPBSET_READ, wanted[i].number, 0, 0, 0) < 0)
 			old = true;
 		else
-			add(ret, size, "--cap-add=", wanted[i].name);
+			ret->names[ret->n++] = wanted[i].name;
 	}
 	if (old || wants_admin)
-		add(ret, size, "--cap-add=", "SYS_ADMIN");
+		ret->names[ret->n++] = "SYS_ADMIN";
 }
 
-void container_options_missing(const struct sample_circumstances *c, char *ret, size_t size)
+static void say_of_engine(const struct sample_circumstances *c, const struct missing *m)
 {
-	*ret = '\0';
+	bool pid = !sample_sees_all_processes();
+
+	if (!pid && !c->seccomp_refusal && m->n == 0)
+		return;
+	(void)printf("In a container it needs these options of podman or docker:\n   %s%s",
+		     pid ? " --pid=host" : "",
+		     c->seccomp_refusal ? " --security-opt=seccomp=unconfined" : "");
+	for (size_t i = 0; i < m->n; i++)
+		(void)printf(" --cap-add=%s", m->names[i]);
+	(void)putchar('\n');
+}
+
+static void say_of_nspawn(const struct sample_circumstances *c, const struct missing *m)
+{
+	if (!c->seccomp_refusal && m->n == 0)
+		return;
+	(void)printf("In this container (%s) it needs these options of systemd-nspawn:\n   %s",
+		     c->manager, c->seccomp_refusal ? " --system-call-filter=perf_event_open" : "");
+	for (size_t i = 0; i < m->n; i++)
+		(void)printf("%sCAP_%s", i ? "," : " --capability=", m->names[i]);
+	(void)putchar('\n');
+}
+
+static void say_of_lxc(const struct sample_circumstances *c, const struct missing *m)
+{
+	if (m->n == 0)
+		return;
+	(void)printf("In this container (%s) it needs what the container's lxc.cap.drop or "
+		     "lxc.cap.keep takes:\n   ",
+		     c->manager);
+	for (size_t i = 0; i < m->n; i++) {
+		(void)putchar(' ');
+		for (const char *p = m->names[i]; *p; p++)
+			(void)putchar(tolower((unsigned char)*p));
+	}
+	(void)putchar('\n');
+}
+
+void container_options_say(const struct sample_circumstances *c)
+{
+	struct missing m;
+
 	if (geteuid() != 0)
 		return;
-	if (!sample_sees_all_processes())
-		add(ret, size, "--pid=host", "");
-	if (c->seccomp_refusal)
-		add(ret, size, "--security-opt=", "seccomp=unconfined");
-	add_capabilities(c, ret, size);
+	find_capabilities(c, &m);
+	if (!c->manager)
+		say_of_engine(c, &m);
+	else if (strcmp(c->manager, "LXC") == 0)
+		say_of_lxc(c, &m);
+	else
+		say_of_nspawn(c, &m);
 }

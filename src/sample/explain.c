@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -78,6 +79,47 @@ bool sample_sees_all_processes(void)
 	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == FIRST_PID_NAMESPACE;
 }
 
+static const char *manager_of(const char *name)
+{
+	return strncmp(name, "lxc", 3) == 0		  ? "LXC"
+	       : strncmp(name, "systemd-nspawn", 14) == 0 ? "systemd-nspawn"
+							  : NULL;
+}
+
+/* The container's first process is told who manages it, and what it starts inherits that
+ * (systemd.io/CONTAINER_INTERFACE); a service sees what systemd has written of it. */
+static const char *find_manager(void)
+{
+	static const struct {
+		const char *path, *prefix; /* of one of the texts in it */
+	} sources[] = {{"/proc/1/environ", "container="}, {"/run/systemd/container", ""}};
+	const char *own = getenv("container");
+	char text[8192];
+
+	if (sample_sees_all_processes())
+		return NULL;
+	if (own)
+		return manager_of(own);
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		size_t n_prefix = strlen(sources[i].prefix);
+		_cleanup_close_ int fd = open(sources[i].path, O_RDONLY | O_CLOEXEC);
+		ssize_t r = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+		size_t n = r > 0 ? (size_t)r : 0;
+
+		text[n] = '\0';
+		for (const char *p = text; p < text + n; p += strlen(p) + 1)
+			if (strncmp(p, sources[i].prefix, n_prefix) == 0)
+				return manager_of(p + n_prefix);
+	}
+	return NULL;
+}
+
+const char *sample_processes_remedy(const struct sample_circumstances *c)
+{
+	return c->manager ? "run perfwalk on the host of this container"
+			  : "in a container: --pid=host; in Kubernetes: hostPID: true";
+}
+
 void sample_read_circumstances(struct sample_circumstances *ret)
 {
 	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -103,6 +145,7 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 		ret->seccomp = 0;
 	ret->seccomp_refusal = ret->seccomp > 0 ? filter_answer() : 0;
 	ret->paranoid_refusal = ret->paranoid > 2 && is_refused_own();
+	ret->manager = find_manager();
 }
 
 /* With the capability something else refuses it. */
@@ -151,7 +194,12 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 {
 	const char *capability = c->has_perfmon ? "CAP_PERFMON" : "CAP_SYS_ADMIN";
 
-	if (c->seccomp_refusal)
+	if (c->seccomp_refusal && c->manager)
+		snprintf(buf, size,
+			 "the container's filter refuses perf_event_open (Seccomp: %d), whatever "
+			 "this process may do: allow it in the configuration of %s",
+			 c->seccomp, c->manager);
+	else if (c->seccomp_refusal)
 		snprintf(buf, size,
 			 "a seccomp filter refuses perf_event_open (Seccomp: %d), whatever this "
 			 "process may do: allow it in the container's seccomp profile "

@@ -226,6 +226,9 @@ struct sample_circumstances {
 	/* The kernel refuses every call for want of CAP_SYS_ADMIN, as those of Debian and Ubuntu do
 	 * if paranoid is 3 or more; CAP_PERFMON changes nothing. */
 	bool paranoid_refusal;
+	/* Who manages this container, where that is like a machine of its own: "LXC",
+	 * "systemd-nspawn"; NULL elsewhere. Options of podman and docker are unknown there. */
+	const char *manager;
 };
 void sample_read_circumstances(struct sample_circumstances *ret);
 /* The unit gets the drop-in that the kernel of now needs. */
@@ -245,6 +248,8 @@ bool sample_has_proc(void);
 	"mount -t proc proc /proc"
 /* Is this the host's pid namespace? In another one the samples of processes outside have no pid. */
 bool sample_sees_all_processes(void);
+/* What to do where it is not; a literal. */
+const char *sample_processes_remedy(const struct sample_circumstances *c);
 
 static inline bool sample_has_capability(const struct sample_circumstances *c, int capability)
 {

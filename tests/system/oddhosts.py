@@ -2,9 +2,10 @@
 # Rooms: src/host src/opener src/cmd
 """Odd hosts: programs in an LXC and in a systemd-nspawn container, and one of musl, have stacks with names on the host;
 a host whose /proc hides others' processes (hidepid=2) and one without /sys sample like any other, for root and for
-others; and `check` ends with the command for what is missing."""
+others; `check` ends with the command for what is missing, and inside such containers with what their managers have."""
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -71,6 +72,56 @@ def check_contained(root, tool, command, named):
         rig.check(said == {(NAME, NAME)}, f"its container is known by its name: {said}")
 
 
+# Each with what its configuration or its command is told, and how perfwalk comes in with the libraries of this host.
+INSIDE = {
+    "LXC": (["lxc-execute", "-P", "{lxc}", "-n", NAME + "-in", "-f", "{config}", "--"], "the container's lxc.cap.drop", "syslog"),
+    "systemd-nspawn": (["systemd-nspawn", "-q", "--register=no", "--keep-unit", "-M", NAME + "-in", "-D", "{root}", "--bind-ro=/usr",
+                        "--bind-ro={program}:/perfwalk", "--pipe"], "options of systemd-nspawn", "--capability=CAP_"),
+}
+
+
+def make_inside(program):
+    """A root of links into this host's /usr, and what LXC is told of it."""
+    root = rig.path("inside")
+    for name in ("usr", "tmp", "proc", "dev", "sys", "etc", "run"):
+        os.makedirs(os.path.join(root, name))
+    for name in ("bin", "sbin", "lib", "lib64"):
+        os.symlink(f"usr/{name}", os.path.join(root, name))
+    rig.write("inside/perfwalk", "")
+    rig.write("inside/etc/os-release", "ID=test\n")
+    mounts = f"lxc.mount.entry = /usr usr none bind,ro 0 0\nlxc.mount.entry = {program} perfwalk none bind,ro 0 0\n"
+    return root, rig.write("inside.conf", LXC.format(root=root) + mounts + "lxc.cap.drop = perfmon syslog\n")
+
+
+def check_inside():
+    """What `check` and a capture say there is what the manager of such containers has, and nothing of podman's. With
+    nspawn's options that it ends with nothing is missing but the host's processes."""
+    program = rig.perfwalk_for_others()
+    root, config = make_inside(program)
+    for manager, (command, words, options) in INSIDE.items():
+        argv = [a.format(lxc=rig.path("lxc"), config=config, root=root, program=program) for a in command]
+        if not shutil.which(argv[0]):
+            rig.leave_out(f"{argv[0]} is not installed")
+            continue
+
+        def run(*more, into=argv):
+            return subprocess.run([*into, *more], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+        p = run("/perfwalk", "check")
+        end = p.stdout.partition(f"In this container ({manager}) ")[2].splitlines()
+        rig.check(len(end) > 1 and words in end[0] and options in end[1], f"{manager}: check ends with what its manager has: {end[1:2]}"
+                  + ("" if len(end) > 1 else p.stdout + p.stderr))
+        rig.check("run perfwalk on the host" in p.stdout and not re.search("podman|--pid=host|--cap-add|Kubernetes", p.stdout),
+                  f"{manager}: and with nothing of podman or Kubernetes" + "".join(re.findall(".*(?:podman|--pid=host|--cap-add).*", p.stdout)))
+        if manager == "systemd-nspawn":
+            allowed = [*argv, *end[1].split()]
+            p = run("/perfwalk", "check", into=allowed)
+            rig.check(p.returncode == 0 and "In this container" not in p.stdout, f"{manager}: with these options it can sample"
+                      + ("" if p.returncode == 0 else p.stdout + p.stderr))
+            p = run("/perfwalk", "record", "-a", "-d", "1", "-o", "/tmp/x.folded", into=allowed)
+            rig.check(p.returncode == 0 and "run perfwalk on the host" in p.stderr and "--pid=host" not in p.stderr,
+                      f"{manager}: a capture says what it does not see: {p.stderr.strip()[:200]!r}")
+
+
 def check_musl():
     if not shutil.which("musl-gcc"):
         rig.leave_out("musl-gcc is not installed")
@@ -121,6 +172,7 @@ def main():
     rig.write("rootfs/etc/os-release", "ID=test\n")
     check_contained(root, "lxc", lxc, True)
     check_contained(root, "nspawn", nspawn, False)  # of no scope, without a systemd here
+    check_inside()
     check_musl()
     check_hidden("mount -t proc -o hidepid=2 proc /proc", "hidepid", AS_NOBODY, "sudo mount -o remount,gid=65534 /proc")
     check_hidden("umount -R -l /sys", "no-sys", [], "mount -t sysfs sysfs /sys")
