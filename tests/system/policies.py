@@ -3,6 +3,7 @@
 """The container's filter of system calls against perfwalk's own. The AppArmor profile and the SELinux module, by their
 compilers: both are taken, with the capabilities of the unit, and the module breaks no rule of Debian's base policy. That
 their rules suffice nobody can see on a kernel without them. Needs no root."""
+import glob
 import json
 import os
 import re
@@ -116,8 +117,13 @@ def check_selinux():
 
 def check_seccomp():
     """The container's filter lets through what perfwalk's own filters do, and nothing that changes the host."""
-    (rule,) = json.loads(read(os.path.join(rig.TOP, "etc/image/seccomp.json")))["syscalls"]
+    profile = json.loads(read(os.path.join(rig.TOP, "etc/image/seccomp.json")))
+    (rule,) = profile["syscalls"]
     allowed = set(rule["names"])
+    processors = {re.search(r"arch-(\w+)", p)[1] for p in glob.glob(os.path.join(rig.TOP, "unwind/arch-*.c"))}
+    known = {a["architecture"] for a in profile["archMap"]}
+    rig.check(len(processors) > 2 and known == {f"SCMP_ARCH_{p.upper()}" for p in processors},
+              f"the container's filter knows the processors that perfwalk runs on: {sorted(known)}")
     text = re.sub(r"(?s)#define (?:CALL|FAIL).*?\n\n", "", read(os.path.join(rig.TOP, "src/process/sandbox-calls.c")))
     needed = set(re.findall(r"\b(?:CALL|BITS|ONLY)\([A-Z |]+, *(\w+)", text)) | NEEDED
     rig.check(len(needed) > 60 and needed <= allowed, f"the container's filter allows the {len(needed)} calls of all processes"
