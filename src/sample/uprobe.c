@@ -317,6 +317,14 @@ static int check_places(int fd, const struct uprobe_site *sites, uint32_t n)
 	return 0;
 }
 
+static bool has_counter(const struct sample_uprobe *u)
+{
+	for (uint32_t i = 0; i < u->n_sites; i++)
+		if (u->sites[i].counter)
+			return true;
+	return false;
+}
+
 static void explain_placing(const struct sample_uprobe *u, int error, char *buf, size_t size)
 {
 	if (error == -ENODEV || error == -ENOENT || error == -EROFS)
@@ -327,7 +335,7 @@ static void explain_placing(const struct sample_uprobe *u, int error, char *buf,
 		snprintf(buf, size,
 			 "this user may not set probes in user code: run as root (with "
 			 "CAP_SYS_ADMIN)");
-	else if (error == -EINVAL && u->sites[0].counter)
+	else if (error == -EINVAL && has_counter(u))
 		snprintf(buf, size,
 			 "the kernel refuses the place: markers that count who watches them need "
 			 "Linux 4.20");
