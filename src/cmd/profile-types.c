@@ -74,11 +74,19 @@ static void find_off_cpu(struct profile_reached *t, const struct reachable *r)
 		t->options = "--off-cpu, --wall (stacks of long waits)";
 }
 
-static void find_locks(struct profile_reached *t, const struct reachable *r)
+/* They are found at the ends of off-CPU time. */
+static void find_locks(struct profile_reached *t, const struct profile_reached *off_cpu,
+		       const struct reachable *r)
 {
 	struct broker_event event;
-	int e = off_cpu_wakeups(&event, false, t->why, sizeof(t->why));
+	int e;
 
+	if (off_cpu->reach == REACH_NONE) {
+		t->reach = REACH_NONE;
+		memcpy(t->why, off_cpu->why, sizeof(t->why));
+		return;
+	}
+	e = off_cpu_wakeups(&event, false, t->why, sizeof(t->why));
 	if (e == 0 && (e = sample_event_try(&event.event)) < 0)
 		(void)snprintf(t->why, sizeof(t->why), "%s", strerror(-e));
 	t->reach = r->host == 0 && e == 0 ? REACH_HOST : REACH_NONE;
@@ -130,7 +138,7 @@ static const char *find_mend(const struct reachable *r, const struct profile_rea
 static void find_others(struct profile_reached *types, struct reachable *r)
 {
 	find_off_cpu(&types[1], r);
-	find_locks(&types[2], r);
+	find_locks(&types[2], &types[1], r);
 	find_memory_growth(&types[3], r);
 	find_allocations(&types[4], r);
 }

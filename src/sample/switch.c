@@ -49,7 +49,9 @@ int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fi
 	/* Until then a thread that is preempted looks like one that blocks. */
 	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2 || major < 4 ||
 	    (major == 4 && minor < 17)) {
-		(void)snprintf(error, n_error, "without tracepoints it needs Linux 4.17");
+		(void)snprintf(error, n_error,
+			       "without tracepoints it needs Linux 4.17: mount -t tracefs none "
+			       "/sys/kernel/tracing, and run as root");
 		return -ENOENT;
 	}
 	*ret_fields = (struct sample_switch_fields){.plain = true};
