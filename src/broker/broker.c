@@ -15,6 +15,7 @@
 
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
+#include "src/broker/limits.h"
 #include "src/broker/seen.h"
 #include "src/process/kept-blocks.h"
 #include "src/process/setup.h"
@@ -302,7 +303,7 @@ static int prepare(struct broker *b)
 		return r;
 	privileges_raise_open_files();
 #ifndef WITH_SANITIZERS /* shadow memory; and the check for leaks looks into this process */
-	privileges_limit_data(BROKER_DATA_BYTES);
+	privileges_limit_data(limits_data_of(LIMITS_BROKER));
 	privileges_hide_memory();
 #endif
 	return 0;

@@ -20,16 +20,7 @@
 #define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* memory for the profile of a capture */
 #define BROKER_PULL_BYTES    (UINT64_C(16) << 20) /* memory for a profile pulled over HTTP */
 
-/* RLIMIT_DATA of the broker. */
-#define BROKER_DATA_BYTES (UINT64_C(32) << 20)
-
 struct statistics;
-
-/* RLIMIT_DATA of the readers, which share the sum: there is one for each CPU. One keeps about 64
- * KiB for a client, at most 2 MiB. */
-#define READERS_DATA_BYTES    (UINT64_C(448) << 20)
-#define READER_MAX_DATA_BYTES (UINT64_C(48) << 20)
-#define READER_MIN_DATA_BYTES (UINT64_C(8) << 20)
 
 enum broker_state {
 	BROKER_STARTING,  /* the events do not count yet */
@@ -230,14 +221,7 @@ struct setup_common broker_common_setup(const struct broker *b, enum peer kind);
  * descriptors, half of what its rings leave. The rest is for windows that wait.
  */
 uint32_t broker_files_of_profiler(const struct broker *b);
-/* peer_row.limit of each kind that needs other limits than all. */
-void broker_limit_profiler(const void *ctx, struct privileges *ret);
-void broker_limit_symbolizer(const void *ctx, struct privileges *ret);
-void broker_limit_exporter(const void *ctx, struct privileges *ret);
-void broker_limit_fetcher(const void *ctx, struct privileges *ret);
-void broker_limit_metrics(const void *ctx, struct privileges *ret);
-void broker_limit_reader(const void *ctx, struct privileges *ret);
-/* Sets the limits of a kind. */
+/* Sets the limits of a kind, by the table of limits.h. */
 void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret);
 /* Opens a directory, once for each configured path; one that failed is tried again at a reload. A
  * failure is logged, as what the directory is and what happens instead. path "": not wanted.

@@ -1,112 +1,190 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits of each kind of child, from the config: memory, descriptors, threads. */
 #include "config.h"
 
-#include <sys/resource.h>
+#include "src/broker/limits.h"
 
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/metrics/setup.h"
 #include "src/process/setup.h"
 #include "src/profiler/setup.h"
+#include "src/reader/setup.h"
 #include "src/symbolizer/setup.h"
 
-#define PAYLOAD_FILE_BYTES (UINT64_C(128) << 20) /* they are of 4M each; tables of top */
-/* All these together are below the unit's MemoryMax, with as many CPUs and destinations as its
- * comment says (tests/unit/test-limits.c): what somebody makes us allocate is refused before the
- * kernel kills one of us for it. */
-#define DATA_BYTES     (UINT64_C(64) << 20)  /* of any child */
-#define PROFILER_BYTES (UINT64_C(128) << 20) /* tables of processes, files and threads */
-/* Its descriptors apart from files, rings and windows; and files that it can hardly do without. */
-#define PROFILER_DESCRIPTORS 16
-#define PROFILER_MIN_FILES   4
-/* So much of its address space may be no file. */
-#define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
 
-static uint32_t n_rings(const struct broker *b)
+/* The readers share this sum: there is one for each CPU. One keeps about 64 KiB for a client, at
+ * most 2 MiB. */
+#define READERS_DATA_BYTES (448 * MIB)
+
+/* fixed + the sum of times/per of each measure, within least and most. 0 in all: no limit. */
+struct amount {
+	uint64_t fixed;
+	struct {
+		uint32_t times, per; /* per 0: 1 */
+		enum limits_measure of;
+	} terms[2];
+	uint64_t least, most; /* most 0: none */
+};
+
+struct limits_row {
+	struct amount data;	     /* RLIMIT_DATA, bytes */
+	struct amount address_space; /* RLIMIT_AS, bytes */
+	struct amount files;	     /* RLIMIT_NOFILE */
+	struct amount file_bytes;    /* RLIMIT_FSIZE: of files in memory as well */
+	bool tasks;		     /* it starts threads, or processes: no RLIMIT_NPROC */
+	struct limits_pause pause;   /* RLIMIT_RTTIME */
+};
+
+/*
+ * The needs of each, with a margin. The data of all processes of a daemon together are below the
+ * unit's MemoryMax, with as many CPUs and destinations as its comment says
+ * (tests/unit/test-limits.c): what somebody makes us allocate is refused before the kernel kills
+ * one of us for it.
+ */
+static const struct limits_row rows[LIMITS_N] = {
+	[PEER_PROFILER] =
+		{
+			/* Tables of processes, files and threads; windows. Files are mapped whole,
+			 * so address space is no measure of its memory. */
+			.data = {128 * MIB,
+				 {{4, 0, LIMITS_OF_WINDOW}, {1, 0, LIMITS_OF_UNWIND_ROWS}}},
+			/* The third of each ring is of another event that takes the place of one, for
+			 * a while. */
+			.files = {HANDOVER_MAX_WINDOWS + SETUP_OTHER_DESCRIPTORS,
+				  {{1, 0, LIMITS_OF_OPEN_FILES}, {3, 0, LIMITS_OF_RINGS}}},
+			/* What a window is made of is in that memory as well. */
+			.file_bytes = {0, {{4, 0, LIMITS_OF_WINDOW}}},
+		},
+	[PEER_SYMBOLIZER] =
+		{
+			/* So much of its address space may be no file. */
+			.data = {0, {{3, 8, LIMITS_OF_SYMBOLIZER}}},
+			.address_space = {0, {{1, 0, LIMITS_OF_SYMBOLIZER}}},
+			.files = {CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
+					  SETUP_OTHER_DESCRIPTORS,
+				  {{1, 0, LIMITS_OF_OPEN_FILES}}},
+			.file_bytes = {128 * MIB}, /* payloads of 4M each; tables of top */
+		},
+	[LIMITS_CAPTURE] =
+		{
+			.data = {3 * BROKER_CAPTURE_BYTES},
+			.files = {CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
+					  SETUP_OTHER_DESCRIPTORS,
+				  {{1, 0, LIMITS_OF_OPEN_FILES}}},
+			/* Its outputs may have any size. */
+		},
+	[LIMITS_VIEWER] =
+		{
+			.data = {4 * GIB}, /* twice the largest profile */
+			.files = {1024},
+		},
+	[PEER_EXPORTER] =
+		{
+			/* Payloads as they came, and compressed. */
+			.data = {64 * MIB, {{2, 0, LIMITS_OF_QUEUES}}},
+			.files = {256},
+			.file_bytes = {128 * MIB}, /* the largest payload, and its growth */
+			.tasks = true,
+		},
+	[PEER_FETCHER] =
+		{
+			.data = {64 * MIB},
+			.files = {64},
+			/* One byte more tells a file that is too large. */
+			.file_bytes = {1, {{1, 0, LIMITS_OF_DEBUG_FILE}}},
+			.tasks = true,
+		},
+	[PEER_METRICS] =
+		{
+			.data = {64 * MIB + 2 * PULLS_MAX * BROKER_PULL_BYTES},
+			.files = {128},
+			.file_bytes = {4096}, /* it writes no files */
+		},
+	[PEER_SCREEN] =
+		{
+			.data = {64 * MIB},
+			.files = {64},
+			.file_bytes = {4096},
+		},
+	[PEER_READER] =
+		{
+			.data = {0, {{1, 0, LIMITS_OF_READERS_SHARE}}, 8 * MIB, 48 * MIB},
+			.files = {1024},
+			.file_bytes = {2 * MIB}, /* memory of its clients; the ring of frames */
+			/* It runs before all else, so it has to pause. */
+			.pause = {100000, 200000},
+		},
+	[LIMITS_OPENER] =
+		{
+			.data = {16 * MIB},
+		},
+	[LIMITS_BROKER] =
+		{
+			.data = {32 * MIB},
+			.tasks = true,
+		},
+	[LIMITS_LISTER] =
+		{
+			.files = {64},
+			.tasks = true, /* it is no child, and its user may run others */
+		},
+};
+
+struct limits_basis limits_basis_of(const struct config *c, uint32_t n_rings, uint32_t n_cpus)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < b->options.n_events; i++)
-		n += b->events[i].cpus.n;
-	return n;
-}
-
-uint32_t broker_files_of_profiler(const struct broker *b)
-{
-	struct rlimit l = {.rlim_cur = 0};
-	uint64_t others, left;
-
-	(void)getrlimit(RLIMIT_NOFILE, &l);
-	others = 2 * (uint64_t)n_rings(b) + PROFILER_DESCRIPTORS;
-	left = l.rlim_cur > others ? (l.rlim_cur - others) / 2 : 0;
-	if (left < PROFILER_MIN_FILES)
-		left = PROFILER_MIN_FILES;
-	return left < b->options.config->max_open_files ? (uint32_t)left
-							: b->options.config->max_open_files;
-}
-
-/* Files are mapped whole, so address space is no measure of its memory. */
-void broker_limit_profiler(const void *ctx, struct privileges *ret)
-{
-	const struct broker *b = ctx;
-	const struct config *c = b->options.config;
-
-	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + PROFILER_BYTES;
-	/* What a window is made of is in that memory as well. */
-	ret->max_file_bytes = 4 * c->window_memory_bytes;
-	/* The third is another event that takes the place of one, for a while. */
-	ret->max_open_files =
-		c->max_open_files + HANDOVER_MAX_WINDOWS + 3 * n_rings(b) + SETUP_OTHER_DESCRIPTORS;
-}
-
-void broker_limit_symbolizer(const void *ctx, struct privileges *ret)
-{
-	const struct broker *b = ctx;
-	const struct config *c = b->options.config;
-
-	if (b->options.capture) {
-		ret->max_data = 3 * BROKER_CAPTURE_BYTES;
-	} else {
-		ret->max_address_space = c->symbolizer_memory_bytes;
-		ret->max_data = SYMBOLIZER_DATA(c->symbolizer_memory_bytes);
-		ret->max_file_bytes = PAYLOAD_FILE_BYTES;
-	}
-	ret->max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
-			      SETUP_OTHER_DESCRIPTORS;
-}
-
-void broker_limit_exporter(const void *ctx, struct privileges *ret)
-{
-	const struct config *c = ((const struct broker *)ctx)->options.config;
+	struct limits_basis b = {
+		.of = {
+			[LIMITS_OF_WINDOW] = c->window_memory_bytes,
+			[LIMITS_OF_UNWIND_ROWS] = c->unwind_rows_bytes,
+			[LIMITS_OF_SYMBOLIZER] = c->symbolizer_memory_bytes,
+			[LIMITS_OF_DEBUG_FILE] = c->debuginfod_max_file_bytes,
+			[LIMITS_OF_OPEN_FILES] = c->max_open_files,
+			[LIMITS_OF_RINGS] = n_rings,
+			[LIMITS_OF_READERS_SHARE] = READERS_DATA_BYTES / (n_cpus ? n_cpus : 1),
+		}};
 
 	for (size_t i = 0; i < c->n_exports; i++)
-		ret->max_data +=
-			2 * c->exports[i].max_queue_bytes; /* as they came, and compressed */
+		b.of[LIMITS_OF_QUEUES] += c->exports[i].max_queue_bytes;
+	return b;
 }
 
-void broker_limit_fetcher(const void *ctx, struct privileges *ret)
+static uint64_t compute(const struct amount *a, const struct limits_basis *basis)
 {
-	const struct config *c = ((const struct broker *)ctx)->options.config;
+	uint64_t n = a->fixed;
 
-	/* One byte more tells a file that is too large. */
-	ret->max_file_bytes = c->debuginfod_max_file_bytes + 1;
-}
+	for (size_t i = 0; basis && i < ARRAY_SIZE(a->terms); i++) {
+		uint32_t per = a->terms[i].per ? a->terms[i].per : 1;
 
-void broker_limit_metrics(const void *ctx, struct privileges *ret)
-{
-	ret->max_data += 2 * PULLS_MAX * BROKER_PULL_BYTES;
-}
-
-void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret)
-{
-	setup_limit(ret, kind);
-	ret->max_data = DATA_BYTES;
-	for (size_t i = 0; i < b->n_rows; i++) {
-		if (b->rows[i].kind == kind && b->rows[i].limit)
-			b->rows[i].limit(b, ret);
+		n += basis->of[a->terms[i].of] / per * a->terms[i].times;
 	}
-#ifdef WITH_SANITIZERS
-	ret->max_address_space = ret->max_data = 0; /* the shadow memory is terabytes of it */
+	if (n < a->least)
+		n = a->least;
+	return a->most && n > a->most ? a->most : n;
+}
+
+void limits_set(struct privileges *ret, enum limits_role who, const struct limits_basis *basis)
+{
+	const struct limits_row *row = &rows[who];
+
+	ret->max_open_files = (uint32_t)compute(&row->files, basis);
+	/* Under sanitizers the shadow memory is terabytes, and the leak checker has a thread and
+	 * writes reports. */
+#ifndef WITH_SANITIZERS
+	ret->max_data = compute(&row->data, basis);
+	ret->max_address_space = compute(&row->address_space, basis);
+	ret->max_file_bytes = compute(&row->file_bytes, basis);
+	ret->no_tasks = !row->tasks;
 #endif
+}
+
+struct limits_pause limits_pause_of(enum limits_role who)
+{
+	return rows[who].pause;
+}
+
+uint64_t limits_data_of(enum limits_role who)
+{
+	return rows[who].data.fixed;
 }

@@ -20,7 +20,7 @@ libbroker_a_SOURCES = \
 	src/broker/governor.c src/broker/governor.h \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
-	src/broker/limits.c \
+	src/broker/limits.c src/broker/limits.h \
 	src/broker/peers.c src/broker/peers.h \
 	src/broker/quarantine.c src/broker/quarantine.h \
 	src/broker/readers.c \

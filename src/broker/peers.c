@@ -52,7 +52,6 @@ const struct peer_row peer_rows[] = {
 		.stops_after = PEER_BIT(PEER_SYMBOLIZER),
 		.oom_score = 200,
 		.count = count_exporters,
-		.limit = broker_limit_exporter,
 		.set_up = broker_set_up_exporter,
 	},
 	{
@@ -62,7 +61,6 @@ const struct peer_row peer_rows[] = {
 		.is_optional = true,
 		.oom_score = 400,
 		.count = count_fetchers,
-		.limit = broker_limit_fetcher,
 		.set_up = broker_set_up_fetcher,
 	},
 	{
@@ -73,7 +71,6 @@ const struct peer_row peer_rows[] = {
 		.oom_score = 500,
 		.finds = "names",
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
-		.limit = broker_limit_symbolizer,
 		.set_up = broker_set_up_symbolizer,
 	},
 	{
@@ -94,7 +91,6 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_RESIDENT) | ASK_BIT(MESSAGE_ASK_KILLS) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
-		.limit = broker_limit_profiler,
 		.set_up = broker_set_up_profiler,
 	},
 	{
@@ -105,7 +101,6 @@ const struct peer_row peer_rows[] = {
 		.oom_score = 600,
 		.finds = "frames",
 		.count = count_readers,
-		.limit = broker_limit_reader,
 		.set_up = broker_set_up_reader,
 	},
 	{
@@ -116,7 +111,6 @@ const struct peer_row peer_rows[] = {
 		.oom_score = 300,
 		.may_ask = ASK_BIT(MESSAGE_ASK_STATISTICS) | ASK_BIT(MESSAGE_ASK_FLUSH),
 		.count = count_metrics,
-		.limit = broker_limit_metrics,
 		.set_up = broker_set_up_metrics,
 	},
 };

@@ -50,9 +50,6 @@ struct peer_row {
 	uint64_t may_ask;
 	/* How many to start with the tree, at most max. NULL: max. */
 	uint32_t (*count)(const void *ctx);
-	/* ret has the limits of all children: changes those that differ for this kind. NULL: none
-	 * does. */
-	void (*limit)(const void *ctx, struct privileges *ret);
 	/* Sends a new child its set-up, up to MESSAGE_START, through its control socket. 0 or
 	 * -errno, which counts as its death. */
 	int (*set_up)(void *ctx, struct peer_id who, int control, int status_fd);

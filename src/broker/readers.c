@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/broker/limits.h"
 #include "src/config/config.h"
 #include "src/opener/helper.h"
 #include "src/opener/opener.h"
@@ -23,9 +24,8 @@
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6 /* linux/sched.h, which cannot stand beside sched.h */
 #endif
-#define IDLE_NS	   (30 * NSEC_PER_SEC) /* without clients, before the readers leave */
-#define OVERRUN_US UINT64_C(100000)    /* of CPU time without a pause */
-#define PRIORITY   1
+#define IDLE_NS	 (30 * NSEC_PER_SEC) /* without clients, before the readers leave */
+#define PRIORITY 1
 /* Of each CPU: the event that wakes, two sockets, the status page, and as many while it starts. */
 #define READER_DESCRIPTORS 8
 #define SPARE_DESCRIPTORS  64
@@ -291,7 +291,8 @@ bool broker_wakes_readers(const struct broker *b, uint32_t index)
 static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 {
 	const struct sched_param param = {.sched_priority = PRIORITY};
-	const struct rlimit overrun = {OVERRUN_US, 2 * OVERRUN_US};
+	const struct limits_pause pause = limits_pause_of((enum limits_role)PEER_READER);
+	const struct rlimit overrun = {pause.soft_us, pause.hard_us};
 	cpu_set_t set;
 	int r;
 
@@ -308,18 +309,6 @@ static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
 			    "priority: %s; %s",
 			    strerror(-r), sample_priority_remedy());
 	return false;
-}
-
-void broker_limit_reader(const void *ctx, struct privileges *ret)
-{
-	const struct broker *b = ctx;
-	uint64_t n = b->events[0].cpus.n ? b->events[0].cpus.n : 1;
-
-	ret->max_data = READERS_DATA_BYTES / n;
-	if (ret->max_data > READER_MAX_DATA_BYTES)
-		ret->max_data = READER_MAX_DATA_BYTES;
-	if (ret->max_data < READER_MIN_DATA_BYTES)
-		ret->max_data = READER_MIN_DATA_BYTES;
 }
 
 static void add_event(struct setup_reader *s, const struct events *e)

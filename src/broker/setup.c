@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "src/broker/cloud.h"
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
+#include "src/broker/limits.h"
 #include "src/config/config.h"
 #include "src/exporter/setup.h"
 #include "src/fetcher/setup.h"
@@ -30,6 +32,10 @@
 
 #define DEFAULT_SPOOL	   LOCALSTATEDIR "/lib/perfwalk/spool"
 #define MAX_KALLSYMS_BYTES (UINT64_C(64) << 20)
+/* The profiler's descriptors apart from files, rings and windows; and files that it can hardly do
+ * without. */
+#define PROFILER_DESCRIPTORS 16
+#define PROFILER_MIN_FILES   4
 
 /* What config_load() takes fits. */
 _Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
@@ -43,6 +49,38 @@ static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDB
 enum sandbox_mode broker_seccomp(const struct broker *b)
 {
 	return sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]);
+}
+
+static uint32_t n_rings(const struct broker *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->options.n_events; i++)
+		n += b->events[i].cpus.n;
+	return n;
+}
+
+uint32_t broker_files_of_profiler(const struct broker *b)
+{
+	struct rlimit l = {.rlim_cur = 0};
+	uint64_t others, left;
+
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	others = 2 * (uint64_t)n_rings(b) + PROFILER_DESCRIPTORS;
+	left = l.rlim_cur > others ? (l.rlim_cur - others) / 2 : 0;
+	if (left < PROFILER_MIN_FILES)
+		left = PROFILER_MIN_FILES;
+	return left < b->options.config->max_open_files ? (uint32_t)left
+							: b->options.config->max_open_files;
+}
+
+void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret)
+{
+	const struct limits_basis basis =
+		limits_basis_of(b->options.config, n_rings(b), b->events[0].cpus.n);
+	bool capture = kind == PEER_SYMBOLIZER && b->options.capture;
+
+	limits_set(ret, capture ? LIMITS_CAPTURE : (enum limits_role)kind, &basis);
 }
 
 struct setup_common broker_common_setup(const struct broker *b, enum peer kind)

@@ -16,6 +16,7 @@
 #include "src/broker/blame.h"
 #include "src/broker/child.h"
 #include "src/broker/children.h"
+#include "src/broker/limits.h"
 #include "src/broker/supervisor.h"
 #include "src/broker/undead.h"
 #include "src/opener/helper.h"
@@ -72,6 +73,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		   uint64_t file_timeout_ns)
 {
 	_cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof(*s));
+	struct privileges opener = {.max_data = 0};
 	int r;
 
 	if (!s)
@@ -87,7 +89,9 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 			  strerror(-r));
 		return r;
 	}
-	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp) < 0)
+	limits_set(&opener, LIMITS_OPENER, NULL);
+	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp, opener.max_data) <
+	    0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->blame.quarantine.strikes,

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/broker/filter-texts.h"
+#include "src/broker/limits.h"
 #include "src/cmd/running.h"
 #include "src/opener/opener.h"
 #include "src/process/filter.h"
@@ -147,7 +148,7 @@ int running_drop_privileges(enum sandbox_mode seccomp)
 
 	(void)setup_choose_user(&p, "perfwalk");
 	p.parent_pid = (uint32_t)getppid();
-	p.max_open_files = 64;
+	limits_set(&p, LIMITS_LISTER, NULL);
 	r = privileges_drop(&p);
 	/* Where there are no filters, the rest has to do. */
 	if (r == 0)

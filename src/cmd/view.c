@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/broker/limits.h"
 #include "src/broker/supervisor.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/view-perf-data.h"
@@ -180,11 +181,7 @@ static void fill_setup(struct view *v)
 	s->common.seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
 	s->common.landlock = true;
 	setup_choose_user(&s->common.privileges, "perfwalk");
-	setup_limit(&s->common.privileges, PEER_SYMBOLIZER);
-	s->common.privileges.max_open_files = 1024;
-#ifndef WITH_SANITIZERS
-	s->common.privileges.max_data = 2 * PROFILE_BYTES;
-#endif
+	limits_set(&s->common.privileges, LIMITS_VIEWER, NULL);
 	s->symbols_bytes = UINT64_C(64) << 20;
 	s->profile_bytes = PROFILE_BYTES;
 	s->max_open_files = 256;

@@ -20,13 +20,12 @@
  * No Landlock: it would forbid access to other processes, which the helper needs. If the kernel has
  * no filters, the log of the other children says so.
  */
-static void confine(enum sandbox_mode seccomp)
+static void confine(enum sandbox_mode seccomp, const struct privileges *limits)
 {
 	int r = privileges_keep_opening();
 
-#ifndef WITH_SANITIZERS /* shadow memory */
-	privileges_limit_data(OPENER_DATA_BYTES);
-#endif
+	if (limits->max_data)
+		privileges_limit_data(limits->max_data);
 	if (r < 0)
 		log_warning("the process that opens files keeps all privileges: %s", strerror(-r));
 	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
@@ -98,7 +97,8 @@ int opener_main(void)
 		return 1;
 	}
 	log_set_level((enum log_level)setup.log_level);
-	confine(setup.seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)setup.seccomp : SANDBOX_ERRNO);
+	confine(setup.seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)setup.seccomp : SANDBOX_ERRNO,
+		&setup.privileges);
 	if (setup_send_start(PROTOCOL_CONTROL_FD) == 0)
 		serve(setup.privileges.parent_pid);
 	return 0;

@@ -28,6 +28,7 @@
 struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
+	uint64_t max_data;
 	pid_t pid;  /* 0: there is none */
 	bool ready; /* it takes requests */
 	int sock;
@@ -37,7 +38,8 @@ struct opener_helper {
 	struct log_ratelimit late_log, start_log, full_log;
 };
 
-int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp)
+int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
+		      uint64_t max_data)
 {
 	struct opener_helper *h = calloc(1, sizeof(*h));
 
@@ -45,6 +47,7 @@ int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode 
 		return -ENOMEM;
 	h->exe_fd = exe_fd;
 	h->seccomp = seccomp;
+	h->max_data = max_data;
 	h->sock = -EBADF;
 	*ret = h;
 	return 0;
@@ -88,6 +91,7 @@ static int set_up(const struct opener_helper *h)
 {
 	const struct setup_common setup = {
 		.privileges.parent_pid = (uint32_t)getpid(),
+		.privileges.max_data = h->max_data,
 		.log_level = log_get_level(),
 		.seccomp = h->seccomp,
 	};

@@ -19,8 +19,6 @@
 /* Added to its score: the kernel ends it before all others when memory is short, since the next
  * request starts another. */
 #define OPENER_OOM_SCORE 700
-/* RLIMIT_DATA of the process. */
-#define OPENER_DATA_BYTES (UINT64_C(16) << 20)
 
 struct opener_helper;
 
@@ -29,9 +27,10 @@ struct opener_helper;
 #define OPENER_NAME "opener"
 int opener_main(void);
 
-/* exe_fd: the binary; it stays the caller's, and must stay open as long as the helper exists. 0 or
- * -ENOMEM. */
-int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp);
+/* exe_fd: the binary; it stays the caller's, and must stay open as long as the helper exists.
+ * max_data: RLIMIT_DATA of the process in bytes; 0: none. 0 or -ENOMEM. */
+int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
+		      uint64_t max_data);
 /* Kills all helper processes. Returns NULL. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 

@@ -83,32 +83,6 @@ int setup_finish(struct setup_sender *to)
 	return to->result;
 }
 
-#define MIB (UINT64_C(1) << 20)
-
-/* The needs of each role, with a margin. */
-static const struct {
-	uint32_t max_open_files; /* 0: from the settings */
-	uint64_t max_file_bytes; /* 0: from the settings, or none */
-	bool tasks;		 /* it starts threads */
-} limits[PEER_N] = {
-	[PEER_PROFILER] = {0, 0, false},	  /* a window */
-	[PEER_SYMBOLIZER] = {0, 0, false},	  /* a payload; outputs of any size */
-	[PEER_EXPORTER] = {256, 128 * MIB, true}, /* the largest payload, and its growth */
-	[PEER_FETCHER] = {64, 0, true},		  /* the largest debug file */
-	[PEER_METRICS] = {128, 4096, false},	  /* it writes no files */
-	[PEER_SCREEN] = {64, 4096, false},
-	[PEER_READER] = {1024, 2 * MIB, false}, /* memory of its clients; the ring of frames */
-};
-
-void setup_limit(struct privileges *p, enum peer who)
-{
-	p->max_open_files = limits[who].max_open_files;
-#ifndef WITH_SANITIZERS /* the leak checker has a thread, and writes reports */
-	p->max_file_bytes = limits[who].max_file_bytes;
-	p->no_tasks = !limits[who].tasks;
-#endif
-}
-
 bool setup_choose_user(struct privileges *ret, const char *name)
 {
 	const char *found = NULL;

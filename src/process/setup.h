@@ -21,10 +21,6 @@ struct setup_common {
 	bool landlock;	    /* if the kernel has it */
 };
 
-/* Sets the fixed limits of a role: tasks, open files, the size of a file. The caller adds those
- * of the config. */
-void setup_limit(struct privileges *p, enum peer who);
-
 /* Each sends one message of a set-up through a control socket: 0 or -errno. The descriptor stays
  * the caller's; -1: none. A text of NULL is not sent. */
 int setup_send(int control, const void *setup, size_t n, int status_fd);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/broker/limits.h"
 #include "src/config/config.h"
 #include "src/opener/helper.h"
 #include "src/opener/stuck.h"
@@ -65,12 +66,12 @@ static struct unit read_unit(void)
 static uint64_t sum_of(uint32_t n_cpus, uint32_t n_destinations)
 {
 	struct config *c = load(n_destinations);
-	struct broker b = {.rows = peer_rows, .n_rows = n_peer_rows, .options.config = c};
+	struct broker b = {.options.config = c};
 	/* In memory, and nobody's data: windows and payloads on their way. */
 	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
 
 	b.events[0].cpus.n = n_cpus;
-	sum += BROKER_DATA_BYTES + OPENER_DATA_BYTES * (1 + STUCK_MAX);
+	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX);
 	for (int kind = 0; kind < PEER_N; kind++) {
 		struct privileges p = {.uid = 0};
 
