@@ -119,6 +119,8 @@ static const struct limits_row rows[LIMITS_N] = {
 	[LIMITS_OPENER] =
 		{
 			.data = {16 * MIB},
+			.files = {64},
+			.file_bytes = {4096},
 		},
 	[LIMITS_BROKER] =
 		{

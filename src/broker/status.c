@@ -24,6 +24,48 @@ static void print_process(FILE *out, const struct statistics_process *p)
 			      (double)p->cpu_ns / 1e9);
 }
 
+/* What a process says, or of the opener, which has no page, what the kernel says. false: it is not
+ * there any more. */
+static bool limits_of(const struct supervisor *s, const struct statistics_process *p,
+		      struct privileges_limits *ret)
+{
+	struct peer_id who;
+
+	if (p->kind == STATISTICS_OPENER)
+		return privileges_read_limits((pid_t)p->pid, ret) == 0;
+	for (uint32_t at = 0; supervisor_next(s, &at, &who);) {
+		if (supervisor_pid(s, who) == (pid_t)p->pid) {
+			*ret = supervisor_status(s, who)->limits;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Only those that it has: a number, or no line. */
+static void print_limits(FILE *out, const struct supervisor *s, const struct statistics_process *p)
+{
+	struct privileges_limits l;
+	const struct {
+		const char *name;
+		const uint64_t *n;
+	} lines[] = {
+		{"max_data_bytes", &l.data_bytes},
+		{"max_address_space_bytes", &l.address_space_bytes},
+		{"max_file_bytes", &l.file_bytes},
+		{"max_open_files", &l.open_files},
+	};
+
+	if (!p->pid || !p->ready || !limits_of(s, p, &l))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		if (*lines[i].n != UINT64_MAX)
+			(void)fprintf(out, "%s.%s %llu\n", p->name, lines[i].name,
+				      (unsigned long long)*lines[i].n);
+	}
+	(void)fprintf(out, "%s.tasks %s\n", p->name, l.tasks == 0 ? "no" : "yes");
+}
+
 static void print_sandbox(FILE *out, const struct statistics_process *p)
 {
 	const struct status_sandbox *s = &p->sandbox;
@@ -167,8 +209,10 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_process(out, &s.processes[s.n_processes - 1]); /* the broker */
 	for (uint32_t i = 0; i + 1 < s.n_processes; i++)
 		print_process(out, &s.processes[i]);
-	for (uint32_t i = 0; i + 1 < s.n_processes; i++)
+	for (uint32_t i = 0; i + 1 < s.n_processes; i++) {
 		print_sandbox(out, &s.processes[i]);
+		print_limits(out, b->supervisor, &s.processes[i]);
+	}
 	if (statistics_has(&s, PEER_FETCHER))
 		print_debuginfod(&s.counts.debuginfod, out);
 	print_destinations(&s, b->options.config, out);

@@ -90,8 +90,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		return r;
 	}
 	limits_set(&opener, LIMITS_OPENER, NULL);
-	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp, opener.max_data) <
-	    0)
+	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp, &opener) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->blame.quarantine.strikes,

@@ -274,6 +274,28 @@ static void print_sandbox(const struct lines *l, FILE *out)
 		print_processes(l, lines[i].what, lines[i].value, lines[i].meaning, &begun, out);
 }
 
+/* The memory that each may have. */
+static void print_limits(const struct lines *l, FILE *out)
+{
+	static const char what[] = ".max_data_bytes";
+	bool first = true;
+	char bytes[32];
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *name = l->items[i].name;
+
+		if (!ends_with(name, what))
+			continue;
+		(void)fprintf(out, "%s%.*s %s", first ? "          memory limited: " : ", ",
+			      (int)(strlen(name) - strlen(what)), name,
+			      text_format_bytes(bytes, sizeof(bytes),
+						strtoull(l->items[i].value, NULL, 10)));
+		first = false;
+	}
+	if (!first)
+		(void)fputc('\n', out);
+}
+
 static void print_cost(const struct lines *l, FILE *out)
 {
 	unsigned long long uptime = number(l, "uptime_seconds"), rss = 0, n = 0;
@@ -315,6 +337,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 	print_readers(l, out);
 	print_store(l, out);
 	print_sandbox(l, out);
+	print_limits(l, out);
 	print_cost(l, out);
 }
 
@@ -324,7 +347,7 @@ static void put_value(const struct status_line *line, FILE *out)
 {
 	static const char *const texts[] = {"version", "config", "event", "reduced"};
 	bool text = ends_with(line->name, ".state") || ends_with(line->name, ".seccomp") ||
-		    ends_with(line->name, ".network");
+		    ends_with(line->name, ".network") || ends_with(line->name, ".tasks");
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text |= strcmp(line->name, texts[i]) == 0;

@@ -22,10 +22,11 @@
  */
 static void confine(enum sandbox_mode seccomp, const struct privileges *limits)
 {
-	int r = privileges_keep_opening();
+	int r = privileges_keep_opening(), e;
 
-	if (limits->max_data)
-		privileges_limit_data(limits->max_data);
+	e = privileges_set_limits(limits);
+	if (e < 0)
+		log_warning("the process that opens files has no limits: %s", strerror(-e));
 	if (r < 0)
 		log_warning("the process that opens files keeps all privileges: %s", strerror(-r));
 	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);

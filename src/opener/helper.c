@@ -28,7 +28,7 @@
 struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
-	uint64_t max_data;
+	struct privileges limits;
 	pid_t pid;  /* 0: there is none */
 	bool ready; /* it takes requests */
 	int sock;
@@ -39,7 +39,7 @@ struct opener_helper {
 };
 
 int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
-		      uint64_t max_data)
+		      const struct privileges *limits)
 {
 	struct opener_helper *h = calloc(1, sizeof(*h));
 
@@ -47,7 +47,8 @@ int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode 
 		return -ENOMEM;
 	h->exe_fd = exe_fd;
 	h->seccomp = seccomp;
-	h->max_data = max_data;
+	h->limits = *limits;
+	h->limits.parent_pid = (uint32_t)getpid();
 	h->sock = -EBADF;
 	*ret = h;
 	return 0;
@@ -90,8 +91,7 @@ static int wait_ready(int sock)
 static int set_up(const struct opener_helper *h)
 {
 	const struct setup_common setup = {
-		.privileges.parent_pid = (uint32_t)getpid(),
-		.privileges.max_data = h->max_data,
+		.privileges = h->limits,
 		.log_level = log_get_level(),
 		.seccomp = h->seccomp,
 	};

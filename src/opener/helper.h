@@ -28,9 +28,9 @@ struct opener_helper;
 int opener_main(void);
 
 /* exe_fd: the binary; it stays the caller's, and must stay open as long as the helper exists.
- * max_data: RLIMIT_DATA of the process in bytes; 0: none. 0 or -ENOMEM. */
+ * limits: of the process; its user and capabilities do not matter. 0 or -ENOMEM. */
 int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
-		      uint64_t max_data);
+		      const struct privileges *limits);
 /* Kills all helper processes. Returns NULL. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 

@@ -128,11 +128,10 @@ static bool logs_to_file(void)
 	       (fstat(STDERR_FILENO, &err) == 0 && S_ISREG(err.st_mode));
 }
 
-int privileges_drop(const struct privileges *p)
+int privileges_set_limits(const struct privileges *p)
 {
 	int r;
 
-	(void)set_limit(RLIMIT_CORE, 0);
 	if (p->max_open_files)
 		(void)set_limit(RLIMIT_NOFILE, p->max_open_files);
 	if (p->max_file_bytes && !logs_to_file())
@@ -147,7 +146,38 @@ int privileges_drop(const struct privileges *p)
 		if (r < 0)
 			return r;
 	}
+	return p->no_tasks ? set_limit(RLIMIT_NPROC, 0) : 0;
+}
 
+int privileges_read_limits(pid_t pid, struct privileges_limits *ret)
+{
+	const struct {
+		int resource;
+		uint64_t *to;
+	} all[] = {
+		{RLIMIT_DATA, &ret->data_bytes},  {RLIMIT_AS, &ret->address_space_bytes},
+		{RLIMIT_FSIZE, &ret->file_bytes}, {RLIMIT_NOFILE, &ret->open_files},
+		{RLIMIT_NPROC, &ret->tasks},
+	};
+	struct rlimit limits[ARRAY_SIZE(all)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (prlimit(pid, (__rlimit_resource_t)all[i].resource, NULL, &limits[i]) < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		*all[i].to = limits[i].rlim_cur == RLIM_INFINITY ? UINT64_MAX : limits[i].rlim_cur;
+	return 0;
+}
+
+int privileges_drop(const struct privileges *p)
+{
+	int r;
+
+	(void)set_limit(RLIMIT_CORE, 0);
+	r = privileges_set_limits(p);
+	if (r < 0)
+		return r;
 	if (p->uid != (uint32_t)-1) {
 		/* The bounding set needs CAP_SETPCAP, so it comes first; EINVAL ends the list. */
 		for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
@@ -159,8 +189,6 @@ int privileges_drop(const struct privileges *p)
 			return -EPERM; /* we could become root again: refuse to run */
 	}
 	r = drop_capabilities();
-	if (r == 0 && p->no_tasks)
-		r = set_limit(RLIMIT_NPROC, 0);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

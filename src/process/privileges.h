@@ -49,9 +49,22 @@ int privileges_leave_network(void);
  */
 bool privileges_kallsyms_need_them(int fd);
 
+/* The limits of this process that are in force; UINT64_MAX: none. */
+struct privileges_limits {
+	uint64_t data_bytes, address_space_bytes, file_bytes; /* of one file */
+	uint64_t open_files;
+	uint64_t tasks; /* processes and threads of its user */
+};
+/* pid: another process of this user; 0: this one. 0 or -errno. */
+int privileges_read_limits(pid_t pid, struct privileges_limits *ret);
+
 /* Protects the credentials and stacks in this process: it makes no core dump, and other processes
  * of its user cannot read its memory. It does not protect processes that it started before. */
 void privileges_hide_memory(void);
+
+/* Sets the limits of this process, for good: memory, descriptors, the size of a file, tasks. 0 or
+ * -errno. */
+int privileges_set_limits(const struct privileges *p);
 
 /* Raises the soft limit of open files to the hard one; the broker does so at start. */
 void privileges_raise_open_files(void);

@@ -194,6 +194,7 @@ static void confine_calls(struct role *r)
 
 	r->status->sandbox.no_network = r->no_network;
 	r->status->sandbox.uid = (uint32_t)geteuid();
+	(void)privileges_read_limits(0, &r->status->limits);
 	e = sandbox_filter_calls(r->who, r->seccomp);
 
 	if (e < 0)

@@ -6,6 +6,7 @@
  */
 #include <stdint.h>
 
+#include "src/process/privileges.h"
 #include "util/file-identity.h"
 
 #define STATUS_MAX_COUNTERS	64
@@ -121,7 +122,8 @@ struct status_page {
 		uint8_t no_network; /* 1: it is in an empty network namespace */
 		uint8_t reserved;
 		uint32_t uid;
-	} sandbox; /* valid once it is ready */
+	} sandbox; /* valid once it is ready, as are these */
+	struct privileges_limits limits;
 	struct status_file {
 		struct file_identity identity;
 		char path[104];

@@ -90,7 +90,7 @@ def forms(sink):
     kinds = {k: type(v) for k, v in parsed.items()}
     texts = {k for k, t in kinds.items() if t is str}
     rig.check(texts == {"version", "config", "event", "reduced", "export.sink.state", "export.gone.by.state"}
-              | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network")} | {"opener.seccomp"} and
+              | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network", "tasks")} | {"opener.seccomp", "opener.tasks"} and
               kinds["paused"] is bool and all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused"}),
               "numbers are numbers")
     rig.check(parsed["config"] == d.config and parsed["export.gone.by.state"] == "down" and

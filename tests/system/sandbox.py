@@ -135,6 +135,20 @@ def check_network():
         daemon.stop()
 
 
+# What /proc and ctl status call the same limit.
+LIMITS = {"Max data size": "max_data_bytes", "Max address space": "max_address_space_bytes", "Max file size": "max_file_bytes",
+          "Max open files": "max_open_files"}
+
+
+def check_limits_told(name, status):
+    real = limits_of(status[f"{name}.pid"])
+    told = {x: str(status.get(f"{name}.{key}", "unlimited")) for x, key in LIMITS.items()}
+    rig.check(told == {x: real[x] for x in LIMITS} and real["Max open files"] != "unlimited"
+              and real["Max data size"] != "unlimited", f"and of its limits: {told}")
+    rig.check(status[f"{name}.tasks"] == ("no" if real["Max processes"] == "0" else "yes"),
+              f"and whether it may start others: {status[f'{name}.tasks']}")
+
+
 def check_status():
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "status", env={**os.environ, "PERFWALK_SECCOMP": ""})
@@ -143,7 +157,7 @@ def check_status():
             wait_filter(pid, FILTER)
         status = rig.wait_for("the status of all", lambda: (s := json.loads(subprocess.run(
             [rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True, stdout=subprocess.PIPE).stdout))
-            and all(f"{name}.seccomp" in s for name in roles) and s)
+            and all(f"{name}.seccomp" in s for name in (*roles, "opener")) and s)
         for name, pid in roles.items():
             proc = rig.status_of(pid)
             rig.check(status[f"{name}.seccomp"] == "errno" and proc["Seccomp"] == FILTER
@@ -152,6 +166,8 @@ def check_status():
                       and status[f"{name}.landlock"] == max(0, landlock_version()),
                       f"ctl status --json says of the {name} what /proc does: seccomp {status[f'{name}.seccomp']}, user "
                       f"{status[f'{name}.uid']}, network {status[f'{name}.network']}, Landlock {status[f'{name}.landlock']}")
+        for name in (*roles, "opener"):
+            check_limits_told(name, status)
         text = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status"], check=True, stdout=subprocess.PIPE,
                               text=True).stdout
         rig.check("Sandbox   system calls limited (seccomp errno): profiler" in text, "ctl status says it to a person")

@@ -173,13 +173,14 @@ static void map_own(struct message *ret)
 
 static struct opener_helper *new_helper(void)
 {
+	const struct privileges none = {.max_data = 0};
 	static int exe_fd = -1;
 	struct opener_helper *h = NULL;
 
 	if (exe_fd < 0)
 		exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	CHECK_INT(exe_fd, >=, 0);
-	CHECK_INT(opener_helper_new(&h, exe_fd, sandbox_choose_mode(SANDBOX_ERRNO), 0), ==, 0);
+	CHECK_INT(opener_helper_new(&h, exe_fd, sandbox_choose_mode(SANDBOX_ERRNO), &none), ==, 0);
 	return h;
 }
 
