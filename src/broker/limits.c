@@ -6,6 +6,7 @@
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/metrics/setup.h"
+#include "src/opener/stuck.h"
 #include "src/process/setup.h"
 #include "src/profiler/setup.h"
 #include "src/reader/setup.h"
@@ -184,6 +185,21 @@ void limits_set(struct privileges *ret, enum limits_role who, const struct limit
 struct limits_pause limits_pause_of(enum limits_role who)
 {
 	return rows[who].pause;
+}
+
+uint64_t limits_memory_of_all(const struct limits_basis *basis, uint32_t n_cpus)
+{
+	uint64_t n_readers = n_cpus < READERS_MAX ? n_cpus : READERS_MAX;
+	/* In memory, and nobody's data. */
+	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
+
+	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX);
+	for (int kind = 0; kind < PEER_N; kind++) {
+		if (kind != PEER_SCREEN) /* the daemon has none */
+			sum += compute(&rows[kind].data, basis) *
+			       (kind == PEER_READER ? n_readers : 1);
+	}
+	return sum;
 }
 
 uint64_t limits_data_of(enum limits_role who)

@@ -49,5 +49,9 @@ struct limits_pause {
 	uint64_t soft_us, hard_us;
 };
 struct limits_pause limits_pause_of(enum limits_role who);
+/* What all processes of a daemon with n_cpus may have together, with the windows and payloads
+ * between them, in bytes; and MemoryMax= of the unit, which is more on most hosts. */
+uint64_t limits_memory_of_all(const struct limits_basis *basis, uint32_t n_cpus);
+#define LIMITS_UNIT_BYTES (2048ULL << 20)
 /* RLIMIT_DATA of a row that depends on nothing, in bytes, in a build with sanitizers as well. */
 uint64_t limits_data_of(enum limits_role who);

@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/broker/limits.h"
 #include "src/cmd/check.h"
+#include "src/config/config.h"
 #include "src/process/sandbox.h"
 #include "util/cleanup.h"
 
@@ -224,6 +226,67 @@ void check_say_sandbox(const struct check *c)
 	if (geteuid() != 0)
 		check_say(CHECK_NOTE, "sandbox",
 			  "not root: all processes run as this user, none is without the network");
+}
+
+/* The daemon's config, or where it has none, or none that this user may read, the default one. */
+static struct config *load_config(void)
+{
+	FILE *quiet = fopen("/dev/null", "we");
+	struct config *c = NULL;
+
+	if (quiet && (!config_exists(CONFIG_DEFAULT_FILE) ||
+		      config_load(&c, CONFIG_DEFAULT_FILE, false, quiet) < 0))
+		(void)config_load(&c, NULL, false, quiet);
+	if (quiet)
+		(void)fclose(quiet);
+	return c;
+}
+
+static void list_limits(const struct limits_basis *basis, char *ret, size_t size)
+{
+	*ret = '\0';
+	for (int who = 0; who <= SANDBOX_OPENER; who++) {
+		struct privileges p = {.max_data = 0};
+		size_t n = strlen(ret);
+
+		limits_set(&p, (enum limits_role)who, basis);
+		if (p.max_data && who != PEER_SCREEN) /* the daemon has none */
+			(void)snprintf(ret + n, size - n, "%s%s %llu", n ? ", " : "",
+				       sandbox_name((enum peer)who),
+				       (unsigned long long)(p.max_data >> 20));
+	}
+}
+
+void check_say_limits(const struct check *c)
+{
+	_cleanup_(config_freep) struct config *config = load_config();
+	uint32_t n_cpus = c->n_cpus > 0 ? (uint32_t)c->n_cpus : 1;
+	struct limits_basis basis;
+	char roles[256], fix[128];
+	unsigned long long bytes, mib;
+
+	if (!config)
+		return;
+	basis = limits_basis_of(config, n_cpus, n_cpus);
+	bytes = limits_memory_of_all(&basis, n_cpus);
+	mib = (bytes >> 20) + (bytes % (1 << 20) != 0);
+	list_limits(&basis, roles, sizeof(roles));
+	if (!*roles) {
+		check_say(CHECK_NOTE, "limits", "none: this build has sanitizers");
+	} else if (bytes <= LIMITS_UNIT_BYTES) {
+		check_say(CHECK_OK, "limits",
+			  "memory in MiB: %s; at most %llu together, with %zu destinations", roles,
+			  mib, config->n_exports);
+	} else {
+		check_say(CHECK_NOTE, "limits",
+			  "at most %llu MiB of memory together, with %zu destinations and a reader "
+			  "on each of %u CPUs: more than the unit's %llu",
+			  mib, config->n_exports, n_cpus, LIMITS_UNIT_BYTES >> 20);
+		(void)snprintf(fix, sizeof(fix),
+			       "systemctl edit perfwalk, and there: [Service] MemoryMax=%lluM",
+			       mib);
+		check_say_fix(fix);
+	}
 }
 
 void check_say_lockdown(void)

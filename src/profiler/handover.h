@@ -16,8 +16,6 @@
 
 #include "src/process/message.h"
 
-#define HANDOVER_MAX_BYTES (UINT64_C(128) << 20)
-
 struct loop;
 
 /* A file that the symbolizer needs for a window; the callback finds it again when it is sent. */

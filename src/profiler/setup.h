@@ -9,7 +9,9 @@
 #include "src/process/setup.h"
 #include "src/sample/sample.h"
 
+/* Of windows on their way to the symbolizer (handover.h). */
 #define HANDOVER_MAX_WINDOWS 1024
+#define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
 
 struct setup_profiler {
 	struct setup_common common;

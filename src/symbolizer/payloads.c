@@ -6,6 +6,7 @@
 #include "src/process/outbox.h"
 #include "src/process/status-page.h"
 #include "src/symbolizer/payloads.h"
+#include "src/symbolizer/setup.h"
 #include "util/log.h"
 #include "util/memory-file.h"
 

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAYLOADS_MAX_BYTES (UINT64_C(96) << 20)
-
 struct loop;
 struct payloads;
 struct status_custody;

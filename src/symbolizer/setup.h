@@ -11,6 +11,7 @@
 #include "symbolize/symbolize.h"
 
 #define PAYLOADS_MAX		   4096
+#define PAYLOADS_MAX_BYTES	   (UINT64_C(96) << 20)
 #define CODE_NAMES_MAX_PROCESSES   256
 #define CODE_NAMES_MAX_DESCRIPTORS (2 * CODE_NAMES_MAX_PROCESSES) /* jitdump, perf map */
 #define VIEW_MAX_INPUTS		   256

@@ -53,6 +53,31 @@ def ends_with(p, command):
     rig.check(said[1] and said[2].splitlines()[0] == "    " + command, f"it ends with {command}" + ("" if said[1] else f"\n{p.stdout}"))
 
 
+def memory_of_many_cpus(program):
+    """The sum of what all processes may have, against the unit's MemoryMax: a reader more for each CPU."""
+    with open(os.path.join(rig.TOP, "etc/perfwalk.service.in"), encoding="utf-8") as f:
+        unit = f.read()
+    mib = int(re.search(r"^MemoryMax=(\d+)M", unit, re.MULTILINE)[1])
+    if not rig.can_mount():
+        rig.leave_out("a host of many CPUs: nothing can be mounted")
+        return
+
+    def check_on(cpus):
+        online = rig.write("online", f"0-{cpus - 1}\n")
+        p = run("unshare", "-m", "sh", "-c", f"mount --make-rprivate / && mount --bind {online} /sys/devices/system/cpu/online && "
+                f"{program} check")
+        line = next((x for x in p.stdout.splitlines() if re.match(r"(ok|note) +limits ", x)), p.stdout)
+        return line, int((re.search(r"at most (\d+) ", line) or [0, 0])[1]), p.stdout.partition(line)[2].split("\n")[1]
+    line, together, _ = check_on(60)  # where each further one has 8 MiB (tests/unit/test-limits.c)
+    rig.check(line.startswith("ok") and 0 < together <= mib, f"what the processes may have on 60 CPUs: {line}")
+    enough = 60 + (mib - together) // 8
+    line, together, _ = check_on(enough)
+    rig.check(line.startswith("ok") and mib - 8 < together <= mib, f"on {enough} CPUs it is as much as the unit's {mib} MiB: {line}")
+    line, together, fix = check_on(enough + 1)
+    rig.check(line.startswith("note") and together > mib and f"more than the unit's {mib}" in line, f"on one more a note: {line}")
+    rig.check(f"MemoryMax={together}M" in fix, f"and what to do: {fix.strip()}")
+
+
 def causes(program):
     """Each made here where it can be, without a container."""
     p = run("prlimit", "--nofile=20:20", program, "check")
@@ -66,6 +91,7 @@ def causes(program):
         rig.check(not says or ("[outside];" in p.stdout and " dropped " not in p.stderr), "and samples of processes outside are none's"
                   + f" that is known: {p.stdout.count('[outside];')} stacks")
     rig.end(chain)
+    memory_of_many_cpus(program)
     p = run("unshare", "-U", "-r", program, "check")
     if "unshare failed" in p.stderr:
         rig.leave_out("user namespaces: " + p.stderr.strip())

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/profiler/handover.h"
+#include "src/profiler/setup.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"

@@ -9,8 +9,8 @@
 #include "src/config/config.h"
 #include "src/opener/helper.h"
 #include "src/opener/stuck.h"
-#include "src/profiler/handover.h"
-#include "src/symbolizer/payloads.h"
+#include "src/profiler/setup.h"
+#include "src/symbolizer/setup.h"
 #include "tests/unit/test.h"
 
 #ifndef WITH_SANITIZERS /* no such limits there */
@@ -67,6 +67,7 @@ static uint64_t sum_of(uint32_t n_cpus, uint32_t n_destinations)
 {
 	struct config *c = load(n_destinations);
 	struct broker b = {.options.config = c};
+	struct limits_basis basis = limits_basis_of(c, n_cpus, n_cpus);
 	/* In memory, and nobody's data: windows and payloads on their way. */
 	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
 
@@ -84,6 +85,7 @@ static uint64_t sum_of(uint32_t n_cpus, uint32_t n_destinations)
 	}
 	printf("%u CPUs, %u destinations: together %" PRIu64 " MiB\n", n_cpus, n_destinations,
 	       sum >> 20);
+	CHECK_INT(limits_memory_of_all(&basis, n_cpus), ==, sum);
 	config_free(c);
 	return sum;
 }
@@ -95,6 +97,7 @@ static void test_sum(void)
 	uint32_t cpus[] = {1, 2, 4, 8, 9, 10, 16, 32, u.n_cpus};
 
 	CHECK_INT(u.n_cpus, >=, 32);
+	CHECK_INT(u.memory_max, ==, LIMITS_UNIT_BYTES);
 	for (size_t i = 0; i < ARRAY_SIZE(cpus); i++) {
 		for (uint32_t n = 1; n <= u.n_destinations; n++)
 			CHECK_INT(sum_of(cpus[i], n), <=, u.memory_max);
