@@ -66,7 +66,8 @@ static int open_mapped(const struct answer_sources *s, const struct message *ask
 static int open_memory(const struct answer_sources *s, const struct message *ask,
 		       struct message *ret)
 {
-	return s->may_read && !s->may_read(s->ctx, ask->ask_pid.pid) ? -EPERM
+	/* For now: a refusal would be for good. */
+	return s->may_read && !s->may_read(s->ctx, ask->ask_pid.pid) ? -EUCLEAN
 								     : open_with_help(s, ask, ret);
 }
 

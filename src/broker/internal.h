@@ -8,6 +8,7 @@
 #include "src/broker/events.h"
 #include "src/broker/governor.h"
 #include "src/broker/peers.h"
+#include "src/broker/strikes.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/listener.h"
 #include "src/process/privileges.h"
@@ -113,11 +114,8 @@ struct broker {
 		uint32_t n_clients;
 		bool running;
 		uint64_t idle_since_ns;
-		struct broker_aside { /* a process that kept a reader waiting */
-			uint32_t pid;
-			enum peer who;		/* that was reading it */
-			uint64_t start_time_ns; /* another one may get its number */
-		} set_aside[64];		/* a ring */
+		/* Processes that kept a reader waiting, or the profiler (broker_process_of()). */
+		struct strikes aside;
 		uint32_t n_set_aside, n_not_allowed, n_too_many;
 		struct log_ratelimit refused, not_in_front, no_room, counted;
 	} readers;
@@ -266,13 +264,14 @@ void broker_look_after_readers(struct broker *b);
 bool broker_reads_interpreters(const struct broker *b);
 /* Do an event's samples wake the readers? Those of CPU time do, and those of threads that block. */
 bool broker_wakes_readers(const struct broker *b, uint32_t index);
-/* A child died while it read that process's memory, which is not read again. pid 0: it read
+/* A child died while it read that process's memory: nobody reads it for a while. pid 0: it read
  * none. */
 void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid);
-/* Whether that process is there still. */
-bool broker_is_aside(const struct broker_aside *a);
-/* Lets all of them be read again. Returns how many they are. */
-uint32_t broker_read_processes_again(struct broker *b);
+/* The process of a strike in readers.aside; 0: it has ended. */
+uint32_t broker_process_of(const struct strike *k);
+/* Lets those be read again whose time is up by now (CLOCK_MONOTONIC; UINT64_MAX: all). Returns how
+ * many of them are there still. */
+uint32_t broker_read_processes_again(struct broker *b, uint64_t now);
 
 /* Opens the fetcher's cache, if the config wants one (fetch.c). Returns its descriptor, which b
  * owns; negative: there is none. */

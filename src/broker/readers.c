@@ -2,7 +2,8 @@
 /*
  * The readers of interpreters' stacks, one on each CPU. The profiler says which processes have an
  * interpreter; only while there is one do readers run, and do samples wake them. A process whose
- * memory keeps one of them waiting is not read again, unless somebody says so.
+ * memory keeps one of them waiting is not read for a while, and each time for twice as long: it may
+ * be innocent, when one of its threads has the lock of its mappings and gets no CPU.
  */
 #include "config.h"
 
@@ -20,6 +21,7 @@
 #include "src/opener/opener.h"
 #include "src/reader/setup.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #ifndef SCHED_DEADLINE
 #define SCHED_DEADLINE 6 /* linux/sched.h, which cannot stand beside sched.h */
@@ -30,7 +32,8 @@
 #define READER_DESCRIPTORS 8
 #define SPARE_DESCRIPTORS  64
 #define SECONDS		   600
-#define MIN_PERIOD_NS	   NSEC_PER_MSEC /* of samples of time that wake readers */
+#define ASIDE_NS	   (10 * NSEC_PER_SEC) /* the first time; at most 64 times as long */
+#define MIN_PERIOD_NS	   NSEC_PER_MSEC       /* of samples of time that wake readers */
 
 /* ---- Clients ---- */
 
@@ -109,19 +112,28 @@ static uint64_t start_of(uint32_t pid)
 	return opener_process(pid, &m) == 0 ? m.answer_process.start_time_ns : 0;
 }
 
-bool broker_is_aside(const struct broker_aside *a)
+/* As that of a file: another process may get the number later, but it begins at another time. */
+static struct file_identity identity_of(uint32_t pid)
 {
-	return a->pid && a->start_time_ns == start_of(a->pid);
+	return (struct file_identity){.ino = pid, .mtime_ns = start_of(pid)};
+}
+
+uint32_t broker_process_of(const struct strike *k)
+{
+	uint32_t pid = (uint32_t)k->file.identity.ino;
+	struct file_identity now = identity_of(pid);
+
+	return file_identity_equal(&now, &k->file.identity) ? pid : 0;
 }
 
 bool broker_may_read(void *ctx, uint32_t pid)
 {
-	const struct broker *b = ctx;
+	const struct strikes *aside = &((const struct broker *)ctx)->readers.aside;
+	const struct strike *k;
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
-		const struct broker_aside *a = &b->readers.set_aside[i];
-
-		if (a->pid == pid && broker_is_aside(a))
+	/* What /proc says is asked only if it matters. */
+	for (uint32_t at = 0; (k = strikes_next(aside, &at));) {
+		if (k->file.identity.ino == pid && broker_process_of(k))
 			return false;
 	}
 	return true;
@@ -414,6 +426,7 @@ void broker_look_after_readers(struct broker *b)
 
 	if (b->state != BROKER_RUNNING)
 		return;
+	(void)broker_read_processes_again(b, clock_monotonic_ns());
 	if (r->n_clients > 0) {
 		r->running = true;
 		start_readers(b);
@@ -436,32 +449,42 @@ void broker_forget_clients(struct broker *b)
 void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid)
 {
 	struct broker_readers *r = &b->readers;
+	uint64_t now = clock_monotonic_ns();
+	struct status_file process = {.identity = identity_of(pid)};
+	const struct strike *k;
+	char time[32];
 
 	if (pid == 0 || !broker_may_read(b, pid))
 		return;
-	log_warning("the %s ended while it read the memory of process %u, which is not read again",
-		    supervisor_name(b->supervisor, who), pid);
-	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] =
-		(struct broker_aside){pid, who.kind, start_of(pid)};
+	r->aside.period_ns = ASIDE_NS;
+	/* The oldest one would be forgotten, and nobody would read it again. */
+	if (r->aside.n == STRIKES_MAX && r->aside.items[r->aside.next].until_ns)
+		(void)broker_read_processes_again(b, r->aside.items[r->aside.next].until_ns);
+	(void)strikes_add(&r->aside, who.kind, &process, true, true, now);
+	k = strikes_find(&r->aside, who.kind, &process.identity);
+	r->n_set_aside++;
+	log_warning("the %s ended while it read the memory of process %u, which is read again in "
+		    "%s",
+		    supervisor_name(b->supervisor, who), pid,
+		    text_format_duration(time, sizeof(time), k ? k->until_ns - now : 0));
 	broker_remove_client(b, pid);
 	refuse_client(b, pid, -EUCLEAN);
 }
 
-uint32_t broker_read_processes_again(struct broker *b)
+uint32_t broker_read_processes_again(struct broker *b, uint64_t now)
 {
+	struct message again = {.type = MESSAGE_INTERPRETER};
+	const struct strike *k;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
-		struct broker_aside *a = &b->readers.set_aside[i];
-		struct message again = {.type = MESSAGE_INTERPRETER};
-
-		if (broker_is_aside(a)) {
-			again.client.pid = a->pid;
-			(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &again, NULL,
-					      0);
-			n++;
-		}
-		*a = (struct broker_aside){.pid = 0};
+	while ((k = strikes_take_back(&b->readers.aside, now))) {
+		again.client.pid = broker_process_of(k);
+		if (!again.client.pid)
+			continue;
+		(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &again, NULL, 0);
+		n++;
 	}
+	if (now == UINT64_MAX) /* somebody says so: the next time is the first */
+		b->readers.aside.n = b->readers.aside.next = 0;
 	return n;
 }

@@ -213,7 +213,7 @@ static void print_readers(const struct lines *l, FILE *out)
 	print_refused(l, "interpreters_not_allowed",
 		      "processes may not be read: that needs root, or CAP_SYS_PTRACE", out);
 	print_refused(l, "interpreters_kept_waiting",
-		      "processes are not read any more: their memory kept a reader waiting", out);
+		      "times a process was set aside: its memory kept a reader waiting", out);
 	print_refused(l, "interpreters_too_many",
 		      "processes are not read: there is no room for them, see the log", out);
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/reader src/broker
 """A program puts memory that never answers in the place of some that is being read: its readers cannot even be killed.
-Others have their places soon, read all other programs, and that one not any more, but who gets its number later. Nor does the context that it publishes
-there stop the opener."""
+Others have their places soon, read all other programs, and that one only when its time is up, but at once who gets its
+number later. Nor does the context that it publishes there stop the opener."""
 import os
 import re
 import shutil
@@ -13,6 +13,7 @@ import rig
 from sink import Sink
 
 UNPROVEN = "[runtime frames not proven]"
+TIMES = r"(\d+) times a process was set aside"
 
 
 def python():
@@ -66,36 +67,52 @@ def has_frame(views, pid, begins):
                for v in views for x in v.samples())
 
 
-def try_all(sink):
-    program, flag = python(), rig.path("flag")
-    directory = rig.path("mounted")
+def hang(d, program, directory):
+    """A program at whose memory a reader has begun to wait."""
+    had, flag = list(readers_of(d).values()).count("D"), directory + ".flag"
     os.mkdir(directory)
-    d = rig.Daemon("[profiler]\nsamples_per_second = 97\nreporter_interval = 1s\n[export:sink]\n"
-                   f"endpoint = {sink.endpoint}\n", "unanswered")
-    d.wait_up()
-    other = rig.start([program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
-    rig.wait_for("stacks of another program", lambda: n_read(d) > 20)
     waits = rig.start(["unshare", "-m", "--propagation", "private", program, os.path.join(rig.WORKLOADS, "waits.py"),
                        directory, flag])
     rig.wait_for("the memory that does not answer", lambda: os.path.exists(flag) or waits.poll() is not None)
     if waits.poll() is not None:
         rig.skip("no filesystem can be mounted here")
-    rig.wait_for("a reader that hangs", lambda: "D" in readers_of(d).values())
-    rig.wait_for("its process to be set aside", lambda: row(d, r"(\d+) processes are not read any more"))
+    rig.wait_for("a reader that hangs", lambda: list(readers_of(d).values()).count("D") > had)
+    return waits
+
+
+def wait_aside(d, pid, most):
+    """Until ctl lists that process, and says when it is read again: at most so many seconds later."""
+    pattern = rf"the memory of process {pid}: the reader ended while reading it; it is read again in ([0-9.]+)s\n"
+    listed = rig.wait_for("its process to be set aside", lambda: re.fullmatch(pattern, ctl(d, "set-aside")))
+    rig.check(most / 2 < float(listed[1]) <= most, f"ctl names it: {listed[0].strip()}")
+    return listed[0].strip()
+
+
+def try_all(sink):
+    program = python()
+    d = rig.Daemon("[profiler]\nsamples_per_second = 97\nreporter_interval = 1s\n[export:sink]\n"
+                   f"endpoint = {sink.endpoint}\n", "unanswered")
+    d.wait_up()
+    other = rig.start([program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+    rig.wait_for("stacks of another program", lambda: n_read(d) > 20)
+    waits = hang(d, program, rig.path("first"))
+    listed = wait_aside(d, waits.pid, 10)
     cpus = len(os.sched_getaffinity(0))
     rig.wait_for("other readers", lambda: list(readers_of(d).values()).count("S") == cpus)
     had = n_read(d)
     rig.wait_for("stacks of the other program", lambda: n_read(d) > had + 20)
     rig.check("D" in readers_of(d).values(), f"others read while {list(readers_of(d).values()).count('D')} hang")
-    rig.check(row(d, r"(\d+) processes are not read any more") == 1, "one process is not read any more")
-    rig.check(list(readers_of(d, "pw-opener").values()) == ["S"], "and who opens files did not read its context")
-    listed = f"the memory of process {waits.pid}: the reader ended while reading it; it is not read again\n"
+    rig.check(row(d, TIMES) == 1, "one process is not read for now")
+    rig.wait_for("who opens files, which did not read its context", lambda: list(readers_of(d, "pw-opener").values()) == ["S"])
     n_views = len(list(sink.views()))
-    rig.check(not has_frame(list(sink.views())[-1:], waits.pid, UNPROVEN), "it is not read for now")
-    rig.check(ctl(d, "set-aside") == listed, f"ctl names it: {ctl(d, 'set-aside').strip()!r}")
-    rig.check(ctl(d, "clear-set-aside") == "files_read_again 0\nprocesses_read_again 1\n", "ctl takes it back")
+    rig.check(not has_frame(list(sink.views())[-1:], waits.pid, UNPROVEN), f"it is not read for now: {listed}")
     # That memory is seen to be a file's by now, and left alone.
     rig.wait_for("it to be read again", lambda: has_frame(list(sink.views())[n_views:], waits.pid, UNPROVEN))
+    rig.check(ctl(d, "set-aside") == "", "which happens when the time is up, and ctl does not list it any more")
+    second = hang(d, program, rig.path("second"))
+    wait_aside(d, second.pid, 10)
+    rig.check(ctl(d, "clear-set-aside") == "files_read_again 0\nprocesses_read_again 1\n", "ctl takes another one back at once")
+    rig.end(second)
     rig.end(waits)
     rig.wait_for("the ones that hung to end", lambda: len(readers_of(d)) == cpus)
     rig.end(other)
