@@ -87,7 +87,6 @@ static void end_flight(struct destination *d)
 void destination_deinit(struct destination *d)
 {
 	struct entry *x, *next;
-	uint64_t n_lost = 0;
 
 	if (!d->exporter)
 		return;
@@ -97,13 +96,10 @@ void destination_deinit(struct destination *d)
 	}
 	for (x = TAILQ_FIRST(&d->queue); x; x = next) {
 		next = TAILQ_NEXT(x, link);
-		if (!backlog_put(d, x)) {
-			n_lost++;
-			entry_remove(d, x);
-		}
+		if (!backlog_put(d, x))
+			drop(d, x, &d->stats.payloads_dropped_expired);
 	}
-	if (n_lost > 0)
-		report_abandoned(d, n_lost);
+	report_lost(d);
 	while ((x = TAILQ_FIRST(&d->backlog)))
 		entry_remove(d, x);
 	request_deinit(d);
@@ -295,17 +291,13 @@ static void drop_expired(struct destination *d, uint64_t now)
 
 void destination_abandon(struct destination *d)
 {
-	uint64_t n = 0;
-
 	if (d->flying) {
 		request_cancel(d);
 		d->stats.failures++;
 		end_flight(d);
 	}
-	for (; !TAILQ_EMPTY(&d->queue); n++)
+	while (!TAILQ_EMPTY(&d->queue))
 		drop(d, TAILQ_FIRST(&d->queue), &d->stats.payloads_dropped_expired);
-	if (n > 0)
-		report_expired(d, n);
 }
 
 /* The oldest in memory that was made since the destination was last reached; NULL: none. */

@@ -222,7 +222,8 @@ void report_sent(struct destination *d, int64_t n_rejected, const char *message)
 void report_foreign(struct destination *d);
 void report_queue_full(struct destination *d);
 void report_expired(struct destination *d, uint64_t n_payloads);
-void report_abandoned(const struct destination *d, uint64_t n_payloads);
+/* At the end: the sum of all that it lost, since lines about some may have been left out. */
+void report_lost(const struct destination *d);
 void report_spooling(const struct destination *d);
 void report_drained(const struct destination *d);
 void report_spool_full(struct destination *d);

@@ -331,10 +331,17 @@ void report_expired(struct destination *d, uint64_t n_payloads)
 		    d->name, n_payloads, d->origin, d->stats.payloads_dropped_expired);
 }
 
-void report_abandoned(const struct destination *d, uint64_t n_payloads)
+void report_lost(const struct destination *d)
 {
-	log_warning("export:%s: %" PRIu64 " payload(s) were not yet delivered to %s; they are lost",
-		    d->name, n_payloads, d->origin);
+	const struct export_stats *s = &d->stats;
+	uint64_t n = s->payloads_dropped_queue_full + s->payloads_dropped_refused +
+		     s->payloads_dropped_expired + s->payloads_dropped_spool_full +
+		     s->payloads_dropped_corrupt + s->payloads_dropped_too_large;
+
+	if (n > 0)
+		log_warning("export:%s: %" PRIu64 " payloads with %" PRIu64
+			    " samples were dropped in all and are not at %s",
+			    d->name, n, s->samples_dropped, d->origin);
 }
 
 void report_spooling(const struct destination *d)

@@ -5,7 +5,9 @@ that forbid one, a receiver that is away for a while, SIGTERM in the middle of a
 with a good and with a bad file."""
 import glob
 import os
+import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -205,6 +207,48 @@ def reloads(n):
         daemon.stop()
 
 
+def unanswered():
+    """A receiver that takes connections and never answers, beside one that does: at the end the log says of the first
+    how many samples it did not get, however often it has said before that some were dropped. That is what the other
+    one got."""
+    with Sink() as sink, socket.create_server(("127.0.0.1", 0)) as silent:
+        daemon = rig.Daemon(config(sink.port, rate=97, extra=f"""
+[export:silent]
+endpoint = http://127.0.0.1:{silent.getsockname()[1]}
+max_elapsed_time = 1s
+[spool]
+enabled = no
+"""), "unanswered")
+        daemon.wait_up()
+        rig.wait_for("a line of dropped payloads", lambda: "could not be delivered" in daemon.log())
+        sink.wait_for(sink.count() + 3)
+        daemon.stop()
+        n, payloads = sum(x[3] for v in sink.views() for x in v.samples()), len(sink.payloads())
+        told = re.search(r"export:silent: (\d+) payloads with (\d+) samples were dropped", daemon.log())
+        rig.check(told and (int(told[1]), int(told[2])) == (payloads, n),
+                  f"{payloads} payloads with {n} samples, and of the silent one: {told[0] if told else daemon.log()}")
+        rig.check("export:sink" not in daemon.log().partition("Terminated")[2], "and nothing of the other")
+
+
+def stands_still():
+    """An exporter that stands still is killed at the end: the log says what it had."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        daemon = rig.Daemon(config(silent.getsockname()[1], rate=97) + "[spool]\nenabled = no\n", "still")
+        daemon.wait_up()
+        rig.wait_for("some payloads", lambda: int(daemon.status().get("export.sink.queue_payloads", 0)) >= 3)
+        for command in ("pause", "flush"):
+            subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, command], check=True, stdout=subprocess.DEVNULL)
+        status = daemon.status()
+        n = int(status["samples"]) - int(status["samples_dropped"])
+        rig.wait_for("the exporter has the last one", lambda: int(daemon.status()["export.sink.queue_payloads"])
+                     == int(daemon.status()["payloads"]))
+        os.kill(daemon.role("exporter"), signal.SIGSTOP)
+        daemon.process.send_signal(signal.SIGTERM)
+        daemon.process.wait(rig.PATIENCE)
+        told = re.search(r"(\d+) samples are lost: the processes", daemon.log())
+        rig.check(told and int(told[1]) == n, f"{n} samples, and the log: {told[0] if told else daemon.log()}")
+
+
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
@@ -212,6 +256,8 @@ def main():
     retries()
     refusals()
     away()
+    unanswered()
+    stands_still()
     flush(chain)
     reload()
     reloads(int(os.environ.get("RELOADS", "12")))
