@@ -17,8 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "src/broker/allocators.h"
 #include "src/broker/internal.h"
+#include "src/opener/allocators.h"
 #include "src/opener/helper.h"
 #include "src/sample/uprobe.h"
 #include "util/log.h"

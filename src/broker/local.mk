@@ -1,6 +1,5 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
-	src/broker/allocators.c src/broker/allocators.h \
 	src/broker/answer.c src/broker/answer.h \
 	src/broker/blame.c src/broker/blame.h \
 	src/broker/broker.c src/broker/broker.h \
@@ -55,11 +54,6 @@ tests_unit_test_custody_LDADD = libbroker.a libutil.a
 check_PROGRAMS += tests/unit/test-tasks
 tests_unit_test_tasks_SOURCES = tests/unit/test-tasks.c tests/unit/test.h
 tests_unit_test_tasks_LDADD = libbroker.a libutil.a
-
-check_PROGRAMS += tests/unit/test-broker-allocators
-tests_unit_test_broker_allocators_SOURCES = tests/unit/test-broker-allocators.c \
-	tests/unit/fuse-file.h tests/unit/test.h
-tests_unit_test_broker_allocators_LDADD = libbroker.a libutil.a
 
 check_PROGRAMS += tests/unit/test-peers
 tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/child-loop.h tests/unit/test.h

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libopener.a
 libopener_a_SOURCES = \
+	src/opener/allocators.c src/opener/allocators.h \
 	src/opener/asked.c \
 	src/opener/blocked.c \
 	src/opener/container-state.c \
@@ -23,6 +24,10 @@ libopener_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-stuck
 tests_unit_test_stuck_SOURCES = tests/unit/test-stuck.c tests/unit/test.h
 tests_unit_test_stuck_LDADD = libopener.a libprocess.a libutil.a
+check_PROGRAMS += tests/unit/test-allocator-files
+tests_unit_test_allocator_files_SOURCES = tests/unit/test-allocator-files.c \
+	tests/unit/fuse-file.h tests/unit/test.h
+tests_unit_test_allocator_files_LDADD = libopener.a libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-opener tests/unit/test-mounts tests/unit/test-context
 tests_unit_test_context_SOURCES = tests/unit/test-context.c tests/unit/context-publisher.h tests/unit/test.h
 tests_unit_test_context_LDADD = libopener.a libprocess.a libutil.a

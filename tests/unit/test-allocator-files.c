@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "src/broker/allocators.h"
+#include "src/opener/allocators.h"
 
 #define PATIENCE_TURNS 60000 /* of a millisecond */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/broker/allocators.h"
+#include "src/opener/allocators.h"
 
 #include <fcntl.h>
 #include <stdio.h>
