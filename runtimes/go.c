@@ -9,6 +9,7 @@
 
 enum {
 	G_THREAD = 48, /* g.m */
+	LEFT_OUT = 8,  /* in labels as bytes */
 	MAX_STRUCT = 384,
 	MAX_LABELS = 16, /* more are left out */
 	MAX_LISTED = 1 << 16,
@@ -111,6 +112,7 @@ struct reading {
 	struct memory *memory;
 	uint8_t *bytes;
 	uint32_t n, n_labels;
+	uint64_t n_kept;
 };
 
 /* A pair of strings. */
@@ -127,21 +129,25 @@ static void add(struct reading *r, const uint64_t key[2], const uint64_t value[2
 	at[0] = (uint8_t)key[1];
 	at[1] = (uint8_t)value[1];
 	r->n += 2 + (uint32_t)(key[1] + value[1]);
+	r->n_kept++;
 }
 
-static void read_list(struct reading *r, uint64_t labels)
+/* How many there are, in *ret. */
+static bool read_list(struct reading *r, uint64_t labels, uint64_t *ret)
 {
 	uint64_t list[3], pairs[MAX_LABELS][4]; /* address, length, capacity */
 	uint64_t n;
 
 	if (!memory_read(r->memory, labels, list, sizeof(list)) || list[1] > list[2] ||
 	    list[1] > MAX_LISTED)
-		return;
+		return false;
+	*ret = list[1];
 	n = list[1] < MAX_LABELS ? list[1] : MAX_LABELS;
-	if (!n || !memory_read(r->memory, list[0], pairs, n * sizeof(pairs[0])))
-		return;
+	if (n && !memory_read(r->memory, list[0], pairs, n * sizeof(pairs[0])))
+		return false;
 	for (uint64_t i = 0; i < n; i++)
 		add(r, &pairs[i][0], &pairs[i][2]);
+	return true;
 }
 
 static void read_bucket(struct reading *r, uint64_t address)
@@ -159,30 +165,34 @@ static void read_bucket(struct reading *r, uint64_t address)
 	}
 }
 
-static void read_map(struct reading *r, uint64_t labels)
+static bool read_map(struct reading *r, uint64_t labels, uint64_t *ret)
 {
 	uint64_t address = memory_u64(r->memory, labels), words[3];
 	uint32_t n_buckets;
 
 	/* count; flags, log2 of the buckets, overflow, seed; the buckets */
 	if (!is_struct(address) || !memory_read(r->memory, address, words, sizeof(words)) ||
-	    !words[0] || words[0] > MAX_LISTED)
-		return;
-	n_buckets = 1U << ((words[1] >> 8) & 31);
+	    words[0] > MAX_LISTED)
+		return false;
+	*ret = words[0];
+	n_buckets = *ret ? 1U << ((words[1] >> 8) & 31) : 0;
 	for (uint32_t i = 0; i < n_buckets && i < MAX_BUCKETS; i++)
 		read_bucket(r, words[2] + (uint64_t)i * (BUCKET_LABELS * (1 + 2 * N_STRING) + 8));
+	return true;
 }
 
 uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
 			const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES])
 {
-	struct reading r = {m, ret, GO_LABELS_HEAD_BYTES, 0};
+	struct reading r = {.memory = m, .bytes = ret, .n = GO_LABELS_HEAD_BYTES};
+	uint64_t n = 0;
 
-	if (!goroutine->labels)
+	if (!goroutine->labels || !(l->listed ? read_list : read_map)(&r, goroutine->labels, &n))
 		return 0;
+	n = n > r.n_kept ? n - r.n_kept : 0;
 	memcpy(ret, &goroutine->number, sizeof(goroutine->number));
-	(l->listed ? read_list : read_map)(&r, goroutine->labels);
-	return r.n > GO_LABELS_HEAD_BYTES ? r.n : 0;
+	ret[LEFT_OUT] = n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
+	return r.n;
 }
 
 bool go_labels_are(struct memory *m, const struct go_layout *l,
@@ -199,6 +209,11 @@ uint64_t go_labels_goroutine(const uint8_t *bytes)
 
 	memcpy(&number, bytes, sizeof(number));
 	return number;
+}
+
+uint32_t go_labels_left_out(const uint8_t *bytes)
+{
+	return bytes[LEFT_OUT];
 }
 
 bool go_label_next(const uint8_t *bytes, uint32_t n, uint32_t *at, struct go_label *ret)

@@ -27,9 +27,10 @@ bool go_layout_find(uint32_t version, struct go_layout *ret);
 uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goroutine,
 		      uint32_t number);
 
-/* The form of labels as bytes: the goroutine's number (8 bytes, native order), then for each label
- * the lengths of key and value (a byte each), and both texts. */
-enum { GO_LABELS_HEAD_BYTES = 8, GO_LABELS_MAX_BYTES = 640, GO_LABELS_MAX_READS = 48 };
+/* The form of labels as bytes: the goroutine's number (8 bytes, native order), how many of its labels
+ * are left out (a byte; 255: or more), then for each of the others the lengths of key and value (a
+ * byte each), and both texts. */
+enum { GO_LABELS_HEAD_BYTES = 9, GO_LABELS_MAX_BYTES = 640, GO_LABELS_MAX_READS = 48 };
 
 struct go_goroutine {
 	uint64_t address, number;
@@ -47,8 +48,8 @@ bool go_goroutine_at(struct memory *m, const struct go_layout *l, uint64_t gorou
 /* Reads the current goroutine of the thread with that struct and number. */
 enum go_answer go_goroutine_of(struct memory *m, const struct go_layout *l, uint64_t thread,
 			       uint32_t number, struct go_goroutine *ret);
-/* Reads the labels of a goroutine. Returns the number of bytes in ret, 0: none. Leaves out labels
- * that do not fit or are too long. */
+/* Reads the labels of a goroutine that has some. Returns the number of bytes in ret, 0: they cannot
+ * be read. Leaves out labels that do not fit or are too long. */
 uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
 			const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES]);
 /* Does the goroutine still have these labels? Then they were read from one moment. */
@@ -62,5 +63,6 @@ struct go_label {
 /* The next label in n bytes. *at: 0 at first, and then where it continues. false: no further one,
  * or it is cut. */
 bool go_label_next(const uint8_t *bytes, uint32_t n, uint32_t *at, struct go_label *ret);
-/* The number of the goroutine in such bytes. */
+/* The number of the goroutine in such bytes, and of the labels that are left out. */
 uint64_t go_labels_goroutine(const uint8_t *bytes);
+uint32_t go_labels_left_out(const uint8_t *bytes);

@@ -129,7 +129,7 @@ static bool read_record(struct context_table *t, uint64_t object, struct node_co
 		return false;
 	ret->kind = words[0];
 	ret->record = words[OBJECT_FIELD] ? words[OBJECT_FIELD] : words[OBJECT_FIELD + 1];
-	return ret->record != 0;
+	return true;
 }
 
 bool node_context_find(struct memory *m, const struct node_variable *v,
@@ -138,12 +138,14 @@ bool node_context_find(struct memory *m, const struct node_variable *v,
 	struct context_table t;
 	uint64_t value;
 
-	if (!v->slot || !v->storage)
-		return false;
 	*ret = (struct node_context){.slot = v->slot, .storage = v->storage};
+	if (!v->slot || !v->storage)
+		return true;
 	ret->map = memory_u64(m, v->slot);
 	t.memory = m;
-	if (!is_object(ret->map) || ret->map == v->undefined || !read_table(&t, ret->map))
+	if (ret->map == v->undefined)
+		return true;
+	if (!is_object(ret->map) || !read_table(&t, ret->map))
 		return false;
 	ret->key = last->storage == v->storage ? last->key : 0;
 	value = is_object(ret->key) ? find_value(&t, ret->key, v->hash) : 0;
@@ -151,7 +153,7 @@ bool node_context_find(struct memory *m, const struct node_variable *v,
 		ret->key = memory_u64(m, v->storage);
 		value = is_object(ret->key) ? find_value(&t, ret->key, v->hash) : 0;
 	}
-	if (!is_object(value) || value == v->undefined)
-		return false;
-	return read_record(&t, value, ret);
+	if (!value || value == v->undefined)
+		return true;
+	return is_object(value) && read_record(&t, value, ret);
 }

@@ -16,7 +16,7 @@ struct node_variable {
 };
 
 struct node_context {
-	uint64_t record;
+	uint64_t record; /* 0: the thread has no context now */
 	/* V8's description (a "map") of the object with the address of the record: all that one
 	 * function makes have the same, and only these. */
 	uint64_t kind;
@@ -27,7 +27,7 @@ struct node_context {
 	uint64_t storage, key;
 };
 
-/* Finds the context of a thread. last: that of the thread's last sample; zeros: none. false: the
- * thread has no context now. */
+/* Finds the context of a thread. last: that of the thread's last sample; zeros: none. false: what
+ * leads to it cannot be read, or is no object of V8. */
 bool node_context_find(struct memory *m, const struct node_variable *v,
 		       const struct node_context *last, struct node_context *ret);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
 #include "runtimes/thread-context.h"
 
 enum { VALID = 24, SIZE = 26, MOST_BYTES = 256, PAGE = 4096 };
@@ -24,17 +26,16 @@ uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES])
 	return n < THREAD_CONTEXT_MAX_BYTES ? n : THREAD_CONTEXT_MAX_BYTES;
 }
 
-uint32_t thread_context_read(struct memory *m, uint64_t address,
-			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+int thread_context_read(struct memory *m, uint64_t address, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
 {
 	uint32_t n, n_first = bytes_at_once(address);
 
 	if (!address || !memory_read(m, address, ret, n_first))
-		return 0;
+		return -EFAULT;
 	n = thread_context_bytes(ret);
 	if (n > n_first && !memory_read(m, address + n_first, ret + n_first, n - n_first))
-		return 0;
-	return n;
+		return -EFAULT;
+	return (int)n;
 }
 
 static bool is_zero(const uint8_t *bytes, size_t n)
@@ -67,6 +68,20 @@ static bool take(const uint8_t *bytes, uint32_t n, uint32_t *at,
 	*ret = (struct thread_context_attribute){bytes + *at + 2, bytes[*at], bytes[*at + 1]};
 	*at += 2 + (uint32_t)ret->n;
 	return true;
+}
+
+bool thread_context_is_cut(const uint8_t *bytes, uint32_t n)
+{
+	struct thread_context_attribute a;
+	uint32_t at = THREAD_CONTEXT_HEAD_BYTES;
+	uint16_t size;
+
+	if (n < THREAD_CONTEXT_HEAD_BYTES)
+		return true;
+	memcpy(&size, bytes + SIZE, sizeof(size));
+	while (take(bytes, n, &at, &a))
+		;
+	return at != n || n - THREAD_CONTEXT_HEAD_BYTES < size;
 }
 
 static bool comes_again(const uint8_t *bytes, uint32_t n, uint32_t at, uint8_t key)

@@ -18,12 +18,14 @@ enum {
 };
 
 /* Reads the record at address. Returns the number of bytes in ret, which cut a longer record; 0: it
- * is not valid, or cannot be read. */
-uint32_t thread_context_read(struct memory *m, uint64_t address,
-			     uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
+ * is not valid, as one that is being written; -EFAULT: it cannot be read. */
+int thread_context_read(struct memory *m, uint64_t address, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
 
 /* The number of bytes kept of the record with that head; 0: the record is not valid. */
 uint32_t thread_context_bytes(const uint8_t head[THREAD_CONTEXT_HEAD_BYTES]);
+
+/* Does a record with these n bytes have attributes that are not in them, or that are cut? */
+bool thread_context_is_cut(const uint8_t *bytes, uint32_t n);
 
 /* The ids in n bytes of a record, borrowed; false: there is no span. */
 bool thread_context_ids(const uint8_t *bytes, uint32_t n, const uint8_t **ret_trace,

@@ -117,20 +117,20 @@ int thread_variable_find(const struct image *i, const char *name, struct thread_
 }
 
 /* The TLS block of a module, by the vector of a thread of glibc: the number of modules in front,
- * then two words for each. 0, or all bits set: none. */
-static uint64_t block_of(struct memory *m, uint64_t vector, uint64_t module)
+ * then two words for each. *ret 0, or all bits set: none. */
+static bool read_block(struct memory *m, uint64_t vector, uint64_t module, uint64_t *ret)
 {
 	uint64_t words[2 * (1 + NEAR_MODULES) + 1];
 
-	if (!vector)
-		return 0;
+	*ret = 0;
 	if (module > NEAR_MODULES)
-		return module <= memory_u64(m, vector - 16) ? memory_u64(m, vector + 16 * module)
-							    : 0;
-	return memory_read(m, vector - 16, words, (2 * (1 + module) + 1) * sizeof(words[0])) &&
-			       module <= words[0]
-		       ? words[2 * (1 + module)]
-		       : 0;
+		return memory_read(m, vector - 16, words, sizeof(words[0])) &&
+		       (module > words[0] ||
+			memory_read(m, vector + 16 * module, ret, sizeof(*ret)));
+	if (!memory_read(m, vector - 16, words, (2 * (1 + module) + 1) * sizeof(words[0])))
+		return false;
+	*ret = module <= words[0] ? words[2 * (1 + module)] : 0;
+	return true;
 }
 
 static uint64_t address_in(uint64_t block, const struct thread_variable *v)
@@ -138,11 +138,13 @@ static uint64_t address_in(uint64_t block, const struct thread_variable *v)
 	return block && block != UINT64_MAX ? block + (uint64_t)v->offset : 0;
 }
 
-uint64_t thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
-				      uint64_t thread)
+bool thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
+				  uint64_t thread, uint64_t *ret)
 {
-	return v->module ? address_in(musl_thread_block(m, thread, v->module), v)
+	*ret = v->module ? address_in(musl_thread_block(m, thread, v->module), v)
 			 : thread + (uint64_t)v->offset;
+	/* It gives a module's block to all threads at once. */
+	return *ret != 0;
 }
 
 /* glibc publishes the size for debuggers (nptl_db). */
@@ -199,54 +201,67 @@ static bool read_part(struct near_part *p, struct memory *m, uint32_t own_tid)
 	       memory_u32_of(p->bytes, (int32_t)(p->number_at - p->start)) == own_tid;
 }
 
-static void add_cpu(struct near_part *p, const struct thread_variable *v)
+/* Unless it is too far from the rest. */
+static bool add_cpu(struct near_part *p, const struct thread_variable *v)
 {
-	if (v->cpu)
-		add_to_part(p, p->thread + (uint64_t)(int64_t)v->cpu, sizeof(uint32_t));
+	struct near_part with_cpu = {.start = p->start, .end = p->end};
+
+	if (!v->cpu)
+		return false;
+	add_to_part(&with_cpu, p->thread + (uint64_t)(int64_t)v->cpu, sizeof(uint32_t));
+	if (with_cpu.end - with_cpu.start > sizeof(p->bytes))
+		return false;
+	p->start = with_cpu.start;
+	p->end = with_cpu.end;
+	return true;
 }
 
 static uint32_t cpu_of_part(const struct near_part *p, const struct thread_variable *v)
 {
 	uint64_t at = p->thread + (uint64_t)(int64_t)v->cpu;
 
-	return v->cpu ? memory_u32_of(p->bytes, (int32_t)(at - p->start)) : THREAD_NO_CPU;
+	return memory_u32_of(p->bytes, (int32_t)(at - p->start));
 }
 
 bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
 			       uint64_t robust_list, uint32_t own_tid, size_t n_words,
-			       bool with_cpu, struct thread_near *ret)
+			       struct thread_near *ret)
 {
 	struct near_part p;
+	bool has_cpu;
 
 	if (v->module || !begin_part(&p, v, robust_list))
 		return false;
 	ret->address = p.thread + (uint64_t)v->offset;
 	add_to_part(&p, ret->address, n_words * sizeof(ret->words[0]));
-	if (with_cpu)
-		add_cpu(&p, v);
+	has_cpu = add_cpu(&p, v);
 	if (!read_part(&p, m, own_tid))
 		return false;
 	memcpy(ret->words, p.bytes + (ret->address - p.start), n_words * sizeof(ret->words[0]));
-	ret->cpu = with_cpu ? cpu_of_part(&p, v) : THREAD_NO_CPU;
+	ret->cpu = has_cpu ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 	return true;
 }
 
-uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
-				 uint64_t robust_list, uint32_t own_tid)
+bool thread_variable_address(struct memory *m, const struct thread_variable *v,
+			     uint64_t robust_list, uint32_t own_tid, uint64_t *ret)
 {
 	struct near_part p;
-	uint64_t vector;
+	uint64_t vector, block;
 
 	if (!begin_part(&p, v, robust_list))
-		return 0;
+		return false;
 	if (v->module)
 		add_to_part(&p, p.thread + arch_thread_vector, sizeof(vector));
 	if (!read_part(&p, m, own_tid))
-		return 0;
+		return false;
+	*ret = p.thread + (uint64_t)v->offset;
 	if (!v->module)
-		return p.thread + (uint64_t)v->offset;
+		return true;
 	vector = memory_u64_of(p.bytes, (int32_t)(p.thread + arch_thread_vector - p.start));
-	return address_in(block_of(m, vector, v->module), v);
+	if (!read_block(m, vector, v->module, &block))
+		return false;
+	*ret = address_in(block, v);
+	return true;
 }
 
 uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,
@@ -254,9 +269,8 @@ uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t 
 {
 	struct near_part p;
 
-	if (!v->cpu || !begin_part(&p, v, robust_list))
+	if (!begin_part(&p, v, robust_list) || !add_cpu(&p, v))
 		return THREAD_NO_CPU;
-	add_cpu(&p, v);
 	return read_part(&p, m, own_tid) ? cpu_of_part(&p, v) : THREAD_NO_CPU;
 }
 

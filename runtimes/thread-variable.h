@@ -25,12 +25,13 @@ int thread_variable_find(const struct image *image, const char *name, struct thr
  * that alignment. */
 struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value);
 /* The variable's address in the thread of glibc with that number in its own pid namespace, by the
- * address of its robust list. 0: it has none (yet), or the list is not where glibc has it. */
-uint64_t thread_variable_address(struct memory *m, const struct thread_variable *v,
-				 uint64_t robust_list, uint32_t own_tid);
+ * address of its robust list; *ret 0: it has none yet. false: the list is not where glibc has it, or
+ * the thread's struct cannot be read. */
+bool thread_variable_address(struct memory *m, const struct thread_variable *v,
+			     uint64_t robust_list, uint32_t own_tid, uint64_t *ret);
 /* The same in the thread of musl with that thread pointer. */
-uint64_t thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
-				      uint64_t thread);
+bool thread_variable_musl_address(struct memory *m, const struct thread_variable *v,
+				  uint64_t thread, uint64_t *ret);
 
 /* The size of glibc's struct of a thread, if this is glibc's image; else 0. */
 uint32_t thread_struct_bytes(const struct image *image);
@@ -49,7 +50,7 @@ enum { THREAD_VARIABLE_MAX_WORDS = 4 };
 struct thread_near {
 	uint64_t address;			   /* of the variable */
 	uint64_t words[THREAD_VARIABLE_MAX_WORDS]; /* of the variable, n_words of them */
-	/* The last CPU on which it ran in user mode, with with_cpu; THREAD_NO_CPU: unknown. */
+	/* The last CPU on which it ran in user mode; THREAD_NO_CPU: unknown, or too far. */
 	uint32_t cpu;
 };
 #define THREAD_NO_CPU UINT32_MAX
@@ -60,7 +61,7 @@ struct thread_near {
  */
 bool thread_variable_read_near(struct memory *m, const struct thread_variable *v,
 			       uint64_t robust_list, uint32_t own_tid, size_t n_words,
-			       bool with_cpu, struct thread_near *ret);
+			       struct thread_near *ret);
 /* Reads only the CPU, as above. */
 uint32_t thread_cpu(struct memory *m, const struct thread_variable *v, uint64_t robust_list,
 		    uint32_t own_tid);

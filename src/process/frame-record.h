@@ -25,6 +25,18 @@ enum frame_record_result {
 	FRAME_RECORD_N_RESULTS
 };
 
+/* What became of the span of a sample, in a program whose threads tell theirs. */
+enum frame_record_span {
+	FRAME_RECORD_SPAN_UNREAD,     /* no reader read it */
+	FRAME_RECORD_SPAN_READ,	      /* the context or the labels came before */
+	FRAME_RECORD_SPAN_NONE,	      /* the thread had none */
+	FRAME_RECORD_SPAN_LATE,	      /* not read at the moment of the sample */
+	FRAME_RECORD_SPAN_MOVED,      /* the thread may have run on while it was read */
+	FRAME_RECORD_SPAN_HALF,	      /* the record was half-written, or is no record */
+	FRAME_RECORD_SPAN_UNREADABLE, /* its place was not found, or cannot be read */
+	FRAME_RECORD_N_SPANS
+};
+
 enum { FRAME_RECORD_MAX_FRAMES = 512, FRAME_RECORD_MAX_RANGES = 8, FRAME_RECORD_MAX_TEXT = 4096 };
 
 struct frame_record_text {
@@ -53,7 +65,8 @@ struct frame_record_context {
 struct frame_record_stack {
 	uint32_t type, result; /* enum frame_record_result */
 	uint64_t time_ns;      /* of the sample */
-	uint32_t pid, tid, n, reserved;
+	uint32_t pid, tid, n;
+	uint32_t span;	  /* enum frame_record_span */
 	uint64_t read_ns; /* when the stack was read */
 	struct frame_record_frame {
 		uint32_t function, file;   /* numbers of texts; 0: unknown */

@@ -38,6 +38,7 @@ struct reader_client {
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told, in_front;
 	struct contexts *contexts;     /* NULL: its threads publish none */
+	bool by_list;		       /* found by the threads' lists of robust locks */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
 	struct constants *constants;   /* of Go's program; NULL: it is none */
 	uint32_t glibc_bytes;	       /* of glibc's struct of a thread; 0: not known */
@@ -154,6 +155,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.hopeless = m->client.image == 0,
 		.in_front = m->client.in_front != 0,
 		.contexts = contexts_of(&m->client.threads),
+		.by_list = m->client.threads.has_context && !m->client.threads.context_musl_thread,
 		.goroutines = goroutines_of(&m->client.threads),
 		.glibc_bytes = m->client.threads.context_glibc_bytes,
 		.constants =
@@ -369,55 +371,58 @@ static struct memory memory_of(struct reader_client *client, uint32_t n_reads,
 			       .bytes_left = MAX_CONTEXT_BYTES};
 }
 
-static void read_context(struct reader_client *client, const struct context_sample *s,
-			 struct frame_record_context *ret)
+static enum frame_record_span read_context(struct reader_client *client,
+					   const struct context_sample *s,
+					   struct frame_record_context *ret)
 {
 	struct memory sampled = memory_of(client, MAX_CONTEXT_READS, read_memory);
 	struct memory now = memory_of(client, MAX_CONTEXT_READS, read_now);
 
-	ret->n = contexts_read(client->contexts, &sampled, &now, s, ret->bytes);
+	return contexts_read(client->contexts, &sampled, &now, s, ret->bytes, &ret->n);
 }
 
-static void read_labels(struct reader_client *client, const struct go_sample *s,
-			struct frame_record_context *ret)
+static enum frame_record_span read_labels(struct reader_client *client, const struct go_sample *s,
+					  struct frame_record_context *ret)
 {
 	struct memory sampled = memory_of(client, GO_LABELS_MAX_READS, read_memory);
 	struct memory now = memory_of(client, 1, read_now);
 
 	ret->type = FRAME_RECORD_LABELS;
-	ret->n = go_threads_read(client->goroutines, &sampled, &now, s, ret->bytes);
+	return go_threads_read(client->goroutines, &sampled, &now, s, ret->bytes, &ret->n);
 }
 
-void client_read_context(struct reader_client *client, const struct client_sample *sample,
-			 struct frame_record_context *ret)
+enum frame_record_span client_read_context(struct reader_client *client,
+					   const struct client_sample *sample,
+					   struct frame_record_context *ret)
 {
 	struct clients *c = client->all;
 	struct context_sample s = {.cpu = sample->cpu, .now_ns = clock_monotonic_ns()};
+	enum frame_record_span span;
 	struct own_thread thread;
 
 	ret->n = 0;
-	if (!client->contexts && !client->goroutines)
-		return;
+	if (!client_tells_spans(client))
+		return FRAME_RECORD_SPAN_UNREAD;
 	thread = own_tids_find(&c->own_tids, sample->tid, s.now_ns);
 	/* Goroutines and threads of musl need nothing else of the answer. Until it comes, theirs is
 	 * the priority of the process. */
-	if (!thread.number) {
+	if (!thread.number && !client->by_list) {
 		thread.number = own_tid(client, sample->tid);
 		thread.in_front = client->in_front;
 	}
 	if (!thread.number || thread.in_front)
-		return;
+		return thread.number ? FRAME_RECORD_SPAN_LATE : FRAME_RECORD_SPAN_UNREAD;
 	s.number = thread.number;
 	s.robust_list = thread.robust_list;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	c->sample = sample;
-	if (client->contexts)
-		read_context(client, &s, ret);
-	else
-		read_labels(client,
-			    &(struct go_sample){s.number, sample->goroutine, s.robust_list,
-						client->glibc_bytes},
-			    ret);
+	span = client->contexts
+		       ? read_context(client, &s, ret)
+		       : read_labels(client,
+				     &(struct go_sample){s.number, sample->goroutine, s.robust_list,
+							 client->glibc_bytes},
+				     ret);
 	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
+	return span;
 }

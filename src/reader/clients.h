@@ -52,9 +52,10 @@ struct client_sample {
 bool client_has_interpreter(const struct reader_client *client);
 bool client_tells_spans(const struct reader_client *client);
 /* Reads the context of the thread, or the labels of its goroutine, now; fills ret except its time,
- * pid and tid. n 0: there is none. */
-void client_read_context(struct reader_client *client, const struct client_sample *sample,
-			 struct frame_record_context *ret);
+ * pid and tid. n 0: not FRAME_RECORD_SPAN_READ. */
+enum frame_record_span client_read_context(struct reader_client *client,
+					   const struct client_sample *sample,
+					   struct frame_record_context *ret);
 /* Reads the thread's stack of frames now; fills ret except its time, pid and tid, and sends its
  * texts. */
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,

@@ -80,8 +80,8 @@ static struct context_thread *thread_of(struct contexts *c, uint32_t number)
 	return t;
 }
 
-static uint64_t musl_variable(const struct contexts *c, struct memory *m,
-			      const struct context_sample *s)
+static bool find_musl(const struct contexts *c, struct memory *m, const struct context_sample *s,
+		      uint64_t *ret)
 {
 	struct memory ring = {.read = m->read,
 			      .ctx = m->ctx,
@@ -89,7 +89,7 @@ static uint64_t musl_variable(const struct contexts *c, struct memory *m,
 			      .bytes_left = MUSL_THREADS_MAX_BYTES};
 	uint64_t thread = musl_threads_pointer(c->musl, &ring, s->number, s->now_ns);
 
-	return thread ? thread_variable_musl_address(m, &c->variable, thread) : 0;
+	return thread && thread_variable_musl_address(m, &c->variable, thread, ret);
 }
 
 static bool is_far_known(const struct context_thread *t, const struct context_sample *s)
@@ -97,16 +97,18 @@ static bool is_far_known(const struct context_thread *t, const struct context_sa
 	return t->variable && s->now_ns - t->found_ns < KEEP_NS;
 }
 
-/* Where the variable is in a block of its own, or the thread's struct is far. */
-static uint64_t find_far(const struct contexts *c, struct context_thread *t, struct memory *m,
-			 const struct context_sample *s)
+/* Where the variable is in a block of its own, or the thread's struct is far. t->variable 0: the
+ * thread has none yet. */
+static bool find_far(const struct contexts *c, struct context_thread *t, struct memory *m,
+		     const struct context_sample *s)
 {
 	if (is_far_known(t, s))
-		return t->variable;
-	t->variable = c->musl ? musl_variable(c, m, s)
-			      : thread_variable_address(m, &c->variable, s->robust_list, s->number);
+		return true;
+	t->variable = 0;
 	t->found_ns = s->now_ns;
-	return t->variable;
+	return c->musl ? find_musl(c, m, s, &t->variable)
+		       : thread_variable_address(m, &c->variable, s->robust_list, s->number,
+						 &t->variable);
 }
 
 /* Where the next record may be. */
@@ -150,7 +152,9 @@ static enum first_read read_first(struct contexts *c, const struct context_threa
 
 /* A record, and what leads to it: a word that the thread changes when it leaves the span. */
 struct found_record {
-	uint64_t record, word_at, word;
+	bool known;	 /* all that leads there was read */
+	uint64_t record; /* 0: the thread has none */
+	uint64_t word_at, word;
 	uint32_t cpu; /* as it was with the word; THREAD_NO_CPU: not known */
 	/* Of Node.js, else 0: the address of the storage's object, and the kind of the object with
 	 * the record. */
@@ -163,21 +167,30 @@ static struct found_record find_in_node(struct context_thread *t, struct memory 
 	struct node_context node;
 
 	if (!node_context_find(m, &t->node_variable, &t->node, &node))
-		return (struct found_record){0};
-	t->node = node;
-	return (struct found_record){node.record,  node.slot, node.map, THREAD_NO_CPU,
-				     node.storage, node.key,  node.kind};
+		return (struct found_record){.known = false};
+	if (node.record)
+		t->node = node;
+	return (struct found_record){.known = true,
+				     .record = node.record,
+				     .word_at = node.slot,
+				     .word = node.map,
+				     .cpu = THREAD_NO_CPU,
+				     .storage_at = node.storage,
+				     .storage = node.key,
+				     .kind = node.kind};
 }
 
 static struct found_record find_in_first(const struct contexts *c, const struct context_thread *t)
 {
 	uint64_t word = memory_u64_of(c->first, (int32_t)(t->variable - c->first_at));
 
-	return (struct found_record){
-		.record = word, .word_at = t->variable, .word = word, .cpu = THREAD_NO_CPU};
+	return (struct found_record){.known = true,
+				     .record = word,
+				     .word_at = t->variable,
+				     .word = word,
+				     .cpu = THREAD_NO_CPU};
 }
 
-/* record 0: it has none. */
 static struct found_record find_record(const struct contexts *c, struct context_thread *t,
 				       struct memory *m, const struct context_sample *s,
 				       enum first_read first)
@@ -191,12 +204,15 @@ static struct found_record find_record(const struct contexts *c, struct context_
 	if (t->node_ns && s->now_ns - t->node_ns < KEEP_NS)
 		return find_in_node(t, m);
 	if (!thread_variable_read_near(m, &c->variable, s->robust_list, s->number, n_words,
-				       first == FIRST_PAGE, &near)) {
+				       &near)) {
+		bool found = find_far(c, t, m, s);
+
 		near.cpu = THREAD_NO_CPU;
-		near.address = find_far(c, t, m, s);
-		if (!near.address ||
+		near.address = t->variable;
+		if (!found || !near.address ||
 		    !memory_read(m, near.address, near.words, n_words * sizeof(near.words[0])))
-			return (struct found_record){0};
+			return (struct found_record){.known = found && !near.address,
+						     .cpu = THREAD_NO_CPU};
 	}
 	if (c->variable.node) {
 		if (memcmp(&t->node_variable, near.words, sizeof(t->node_variable)) != 0)
@@ -205,8 +221,11 @@ static struct found_record find_record(const struct contexts *c, struct context_
 		t->node_ns = t->node_variable.slot ? s->now_ns : 0;
 		return find_in_node(t, m);
 	}
-	return (struct found_record){
-		.record = near.words[0], near.address, near.words[0], near.cpu};
+	return (struct found_record){.known = true,
+				     .record = near.words[0],
+				     .word_at = near.address,
+				     .word = near.words[0],
+				     .cpu = near.cpu};
 }
 
 /* The record as it was then. false: it is not there, or not whole. */
@@ -271,37 +290,67 @@ static bool is_of_storage(const struct context_thread *t, struct memory *now,
 	       memory_u64(now, found->storage_at) == found->storage;
 }
 
-uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
-		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+/* n bytes of the record are in bytes. */
+static enum frame_record_span prove(struct contexts *c, struct context_thread *t,
+				    struct memory *now, const struct context_sample *s,
+				    const struct found_record *found, enum first_read guess,
+				    const uint8_t *bytes, uint32_t n)
+{
+	uint64_t hash = c->variable.cpu ? 0 : hash_bytes(bytes, n, 0);
+
+	if (!c->variable.cpu && is_proven(t, found->record, hash, n))
+		return FRAME_RECORD_SPAN_READ;
+	if (!is_of_storage(t, now, found)) {
+		t->node = (struct node_context){0};
+		return FRAME_RECORD_SPAN_UNREADABLE;
+	}
+	if (c->variable.cpu ? !has_stayed(c, now, s, found, guess)
+			    : !is_the_same(c, now, found, guess, bytes, n))
+		return FRAME_RECORD_SPAN_MOVED;
+	t->kind = found->kind;
+	t->stays = t->record && t->record / PAGE == found->record / PAGE;
+	t->record = found->record;
+	t->hash = hash;
+	t->n = n;
+	return FRAME_RECORD_SPAN_READ;
+}
+
+/* The thread is in no span, unless that is so only since it went on. */
+static enum frame_record_span prove_none(const struct contexts *c, struct memory *now,
+					 const struct context_sample *s,
+					 const struct found_record *found)
+{
+	return !c->variable.cpu || has_stayed(c, now, s, found, FIRST_PAGE)
+		       ? FRAME_RECORD_SPAN_NONE
+		       : FRAME_RECORD_SPAN_MOVED;
+}
+
+enum frame_record_span contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
+				     const struct context_sample *s,
+				     uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
 {
 	struct context_thread *t = thread_of(c, s->number);
 	enum first_read first = read_first(c, t, sampled, s), guess = first;
 	const struct found_record found =
 		find_record(c, t, first == FIRST_PAGE ? now : sampled, s, first);
+	enum frame_record_span span;
 	uint32_t n = 0;
-	uint64_t hash;
+	int r = 0;
 
+	*ret_n = 0;
+	if (found.known && !found.record)
+		return prove_none(c, now, s, &found);
+	if (!found.known)
+		return FRAME_RECORD_SPAN_UNREADABLE;
 	if (!first || !take_from_first(c, found.record, ret, &n)) {
 		guess = FIRST_NONE;
-		n = thread_context_read(sampled, found.record, ret);
+		r = thread_context_read(sampled, found.record, ret);
+		n = r > 0 ? (uint32_t)r : 0;
 	}
 	t->stays = t->stays && n;
 	if (!n)
-		return 0;
-	hash = c->variable.cpu ? 0 : hash_bytes(ret, n, 0);
-	if (!c->variable.cpu && is_proven(t, found.record, hash, n))
-		return n;
-	if (!is_of_storage(t, now, &found)) {
-		t->node = (struct node_context){0};
-		return 0;
-	}
-	if (c->variable.cpu ? !has_stayed(c, now, s, &found, guess)
-			    : !is_the_same(c, now, &found, guess, ret, n))
-		return 0;
-	t->kind = found.kind;
-	t->stays = t->record && t->record / PAGE == found.record / PAGE;
-	t->record = found.record;
-	t->hash = hash;
-	t->n = n;
-	return n;
+		return r < 0 ? FRAME_RECORD_SPAN_UNREADABLE : FRAME_RECORD_SPAN_HALF;
+	span = prove(c, t, now, s, &found, guess, ret, n);
+	*ret_n = span == FRAME_RECORD_SPAN_READ ? n : 0;
+	return span;
 }

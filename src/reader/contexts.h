@@ -3,6 +3,7 @@
 /* The contexts that the threads of a process publish (OTEP 4947), by few reads of its memory. */
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
+#include "src/process/frame-record.h"
 
 struct contexts;
 
@@ -17,9 +18,10 @@ struct context_sample {
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
 };
 /*
- * Reads the context of a thread, which should stand still. Returns the number of bytes in ret
- * (thread-context.h); 0: it has none, or it did not stand still. sampled: the memory, with parts as
- * they were at the sample; now: the memory as it is.
+ * Reads the context of a thread, which should stand still: *ret_n bytes of it to ret
+ * (thread-context.h), 0 unless FRAME_RECORD_SPAN_READ. sampled: the memory, with parts as they were
+ * at the sample; now: the memory as it is.
  */
-uint32_t contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
-		       const struct context_sample *s, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
+enum frame_record_span contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
+				     const struct context_sample *s,
+				     uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n);

@@ -84,20 +84,23 @@ static enum go_answer find_goroutine(const struct go_threads *t, struct go_threa
 	return answer;
 }
 
-static uint32_t read_proven(const struct go_threads *t, struct go_thread *thread, struct memory *m,
-			    struct memory *now, const struct go_goroutine *goroutine,
-			    uint8_t ret[GO_LABELS_MAX_BYTES])
+static enum frame_record_span read_proven(const struct go_threads *t, struct go_thread *thread,
+					  struct memory *m, struct memory *now,
+					  const struct go_goroutine *goroutine,
+					  uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {
 	uint32_t n = go_labels_read(m, &t->layout, goroutine, ret);
 	uint64_t hash = hash_bytes(ret, n, goroutine->address);
 
-	if (!n || (thread->labels == goroutine->labels && thread->hash == hash))
-		return n;
-	if (!go_labels_are(now, &t->layout, goroutine))
-		return 0;
+	if (!n)
+		return FRAME_RECORD_SPAN_UNREADABLE;
+	if ((thread->labels != goroutine->labels || thread->hash != hash) &&
+	    !go_labels_are(now, &t->layout, goroutine))
+		return FRAME_RECORD_SPAN_MOVED;
 	thread->labels = goroutine->labels;
 	thread->hash = hash;
-	return n;
+	*ret_n = n;
+	return FRAME_RECORD_SPAN_READ;
 }
 
 /* Those of the same set, for another goroutine. */
@@ -109,35 +112,46 @@ static uint32_t take_set(const struct go_set *set, const struct go_goroutine *go
 	return set->n;
 }
 
-static uint32_t read_labels(struct go_threads *t, struct go_thread *thread, struct memory *m,
-			    struct memory *now, const struct go_goroutine *goroutine,
-			    uint8_t ret[GO_LABELS_MAX_BYTES])
+static enum frame_record_span read_labels(struct go_threads *t, struct go_thread *thread,
+					  struct memory *m, struct memory *now,
+					  const struct go_goroutine *goroutine,
+					  uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {
 	struct go_set *set = &t->sets[hash_u64(goroutine->labels) % N_SETS];
 	bool seen = set->address == goroutine->labels, known;
-	uint32_t cycle = 0, n;
+	enum frame_record_span span;
+	uint32_t cycle = 0;
 
-	if (!goroutine->labels)
-		return 0;
 	/* In front of the labels: they are of this cycle, or of a later one. */
 	known = seen && t->cycle && memory_read(m, t->cycle, &cycle, sizeof(cycle));
-	if (known && set->n && set->cycle == cycle)
-		return take_set(set, goroutine, ret);
-	n = read_proven(t, thread, m, now, goroutine, ret);
-	set->address = n ? goroutine->labels : 0;
+	if (known && set->n && set->cycle == cycle) {
+		*ret_n = take_set(set, goroutine, ret);
+		return FRAME_RECORD_SPAN_READ;
+	}
+	span = read_proven(t, thread, m, now, goroutine, ret, ret_n);
+	set->address = *ret_n ? goroutine->labels : 0;
 	set->cycle = cycle;
-	set->n = known ? n : 0;
+	set->n = known ? *ret_n : 0;
 	memcpy(set->bytes, ret, set->n);
-	return n;
+	return span;
 }
 
-uint32_t go_threads_read(struct go_threads *t, struct memory *sampled, struct memory *now,
-			 const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES])
+/* A set without labels is as good as none. */
+static bool is_empty(const uint8_t *bytes, uint32_t n)
+{
+	return n == GO_LABELS_HEAD_BYTES && !go_labels_left_out(bytes);
+}
+
+enum frame_record_span go_threads_read(struct go_threads *t, struct memory *sampled,
+				       struct memory *now, const struct go_sample *s,
+				       uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {
 	struct go_thread *thread = &t->items[s->number % N_THREADS];
 	enum go_answer answer = GO_OTHER_THREAD;
 	struct go_goroutine goroutine = {0};
+	enum frame_record_span span;
 
+	*ret_n = 0;
 	if (thread->number == s->number && thread->address)
 		answer = find_goroutine(t, thread, sampled, s, &goroutine);
 	if (answer == GO_OTHER_THREAD) {
@@ -145,5 +159,13 @@ uint32_t go_threads_read(struct go_threads *t, struct memory *sampled, struct me
 		if (thread->address)
 			answer = find_goroutine(t, thread, sampled, s, &goroutine);
 	}
-	return answer == GO_FOUND ? read_labels(t, thread, sampled, now, &goroutine, ret) : 0;
+	if (answer == GO_OTHER_THREAD)
+		return FRAME_RECORD_SPAN_UNREADABLE;
+	if (answer == GO_NONE || !goroutine.labels)
+		return FRAME_RECORD_SPAN_NONE;
+	span = read_labels(t, thread, sampled, now, &goroutine, ret, ret_n);
+	if (!is_empty(ret, *ret_n))
+		return span;
+	*ret_n = 0;
+	return FRAME_RECORD_SPAN_NONE;
 }

@@ -2,6 +2,7 @@
 #pragma once
 /* The runtime's structs of the threads of a Go program, as far as samples show them. */
 #include "runtimes/go.h"
+#include "src/process/frame-record.h"
 
 struct go_threads;
 
@@ -17,9 +18,10 @@ struct go_sample {
 	uint32_t glibc_bytes; /* of its struct of a thread */
 };
 /*
- * Reads the labels of the goroutine that a thread runs. Returns the number of bytes in ret (go.h);
- * 0: it has none, or did not stand still. sampled: the memory, with parts as they were at the
- * sample; now: the memory as it is.
+ * Reads the labels of the goroutine that a thread runs: *ret_n bytes of them to ret (go.h), 0 unless
+ * FRAME_RECORD_SPAN_READ. sampled: the memory, with parts as they were at the sample; now: the
+ * memory as it is.
  */
-uint32_t go_threads_read(struct go_threads *t, struct memory *sampled, struct memory *now,
-			 const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES]);
+enum frame_record_span go_threads_read(struct go_threads *t, struct memory *sampled,
+				       struct memory *now, const struct go_sample *s,
+				       uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n);

@@ -107,7 +107,8 @@ static bool may_read(struct reader_role *r)
 	return r->may_read;
 }
 
-/* The sample must stay in the ring until the end. */
+/* The sample must stay in the ring until the end. Without a priority the reader sees threads that
+ * have gone on. */
 static bool read_client(struct reader_role *r, struct reader_client *client,
 			const struct watched *w)
 {
@@ -122,38 +123,33 @@ static bool read_client(struct reader_role *r, struct reader_client *client,
 					     : 0;
 		sample.goroutine = peek_register(w->peek, &record, arch_go_register);
 	}
-	/* Without a priority it reads threads that have gone on. */
-	if (r->setup.realtime)
-		client_read_context(client, &sample, &r->context);
+	r->stack.span = r->setup.realtime ? client_read_context(client, &sample, &r->context)
+					  : FRAME_RECORD_SPAN_LATE;
 	client_read(client, &sample, r->teller, &r->stack);
 	return peek_is_there(w->peek);
 }
 
-/* A sample of both kinds counts as both. */
 static void count(const struct reader_role *r, const struct reader_client *client)
 {
 	struct status_reader *counts = &r->role.status->counts.reader;
-	bool late = r->stack.result == FRAME_RECORD_LATE;
 
-	if (client_has_interpreter(client)) {
-		counts->reads++;
-		counts->late += late;
-		counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
-	}
-	if (client_tells_spans(client)) {
-		counts->spans++;
-		counts->spans_late += late && !r->context.n;
-	}
+	if (!client_has_interpreter(client))
+		return;
+	counts->reads++;
+	counts->late += r->stack.result == FRAME_RECORD_LATE;
+	counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
 }
 
 static void read_stack(struct reader_role *r, struct reader_client *client, const struct watched *w)
 {
 	const struct peek_sample *s = &w->sample;
 	struct status_reader *counts = &r->role.status->counts.reader;
-	bool is_there;
+	bool is_new = time_of(r, s) > r->rest.time_ns, is_there;
 
 	r->stack.type = FRAME_RECORD_STACK;
 	r->stack.result = FRAME_RECORD_LATE;
+	/* Unless there is no time to read it. */
+	r->stack.span = is_new ? FRAME_RECORD_SPAN_UNREAD : FRAME_RECORD_SPAN_LATE;
 	r->stack.n = 0;
 	r->stack.time_ns = s->time_ns;
 	r->stack.pid = s->pid;
@@ -161,15 +157,17 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	r->context = (struct frame_record_context){
 		.type = FRAME_RECORD_CONTEXT, .time_ns = s->time_ns, .pid = s->pid, .tid = s->tid};
 	teller_begin(r->teller);
-	is_there = time_of(r, s) > r->rest.time_ns && may_read(r) && read_client(r, client, w);
+	is_there = is_new && may_read(r) && read_client(r, client, w);
 	r->last = moment_now();
 	if (!is_there || !is_in_time(r, s)) {
 		r->stack.result = FRAME_RECORD_LATE;
 		r->context.n = 0;
+		if (r->stack.span != FRAME_RECORD_SPAN_UNREAD)
+			r->stack.span = FRAME_RECORD_SPAN_LATE;
 	}
 	r->stack.read_ns = r->last.time_ns;
-	if (r->context.n)
-		(void)teller_context(r->teller, &r->context);
+	if (r->context.n && !teller_context(r->teller, &r->context))
+		r->stack.span = FRAME_RECORD_SPAN_UNREAD;
 	count(r, client);
 	counts->refused += !teller_stack(r->teller, &r->stack);
 }

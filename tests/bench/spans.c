@@ -78,8 +78,9 @@ static bool read_context_of(struct contexts *c)
 		.number = own_tid, .cpu = cpu, .robust_list = list, .now_ns = 1};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+	uint32_t n;
 
-	return contexts_read(c, &m, &now, &s, bytes) > 0;
+	return contexts_read(c, &m, &now, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
 }
 
 static bool read_context(void)
@@ -171,8 +172,9 @@ static bool read_labels_of(struct go_threads *t)
 	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0, 0};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[GO_LABELS_MAX_BYTES];
+	uint32_t n;
 
-	return go_threads_read(t, &m, &now, &s, bytes) > 0;
+	return go_threads_read(t, &m, &now, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
 }
 
 static bool read_labels(void)

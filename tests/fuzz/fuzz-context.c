@@ -70,7 +70,8 @@ static void touch_record(const uint8_t *bytes, size_t size)
 	struct memory m = {
 		.read = read_padded, .ctx = &r, .reads_left = 8, .bytes_left = UINT32_MAX};
 	uint8_t copy[THREAD_CONTEXT_MAX_BYTES], *whole;
-	uint32_t at = 0, n = thread_context_read(&m, 2, copy);
+	int got = thread_context_read(&m, 2, copy);
+	uint32_t at = 0, n = got > 0 ? (uint32_t)got : 0;
 	struct thread_context_attribute a;
 	const uint8_t *trace, *span;
 
@@ -80,6 +81,7 @@ static void touch_record(const uint8_t *bytes, size_t size)
 	memcpy(whole, copy, n);
 	if (thread_context_ids(whole, n, &trace, &span))
 		input_touch(trace, THREAD_CONTEXT_TRACE_BYTES + THREAD_CONTEXT_SPAN_BYTES);
+	input_sink += thread_context_is_cut(whole, n);
 	while (thread_context_next(whole, n, &at, &a))
 		input_touch(a.text, a.n);
 	free(whole);
@@ -103,6 +105,7 @@ static void touch_labels(const uint8_t *bytes, size_t size)
 	if (!known || go_goroutine_of(&m, &layout, 2, 1, &goroutine) != GO_FOUND)
 		return;
 	n = go_labels_read(&m, &layout, &goroutine, copy);
+	input_sink += n ? go_labels_left_out(copy) : 0;
 	while (go_label_next(copy, n, &at, &label)) {
 		input_touch(label.key, label.n_key);
 		input_touch(label.value, label.n_value);

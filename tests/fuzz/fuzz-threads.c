@@ -42,12 +42,13 @@ static void look_at_image(struct input *in)
 	struct memory m = memory_of(in);
 	struct thread_variable v = {0};
 	struct image image;
-	uint64_t start, end;
+	uint64_t start, end, at;
 
 	if (!image_open(&image, &m, BASE))
 		return;
-	if (thread_variable_find(&image, VARIABLE, &v) > 0)
-		input_sink += thread_variable_address(&m, &v, BASE + 0x2e0, 7);
+	if (thread_variable_find(&image, VARIABLE, &v) > 0 &&
+	    thread_variable_address(&m, &v, BASE + 0x2e0, 7, &at))
+		input_sink += at;
 	m = memory_of(in);
 	input_sink += image_symbol(&image, VARIABLE) + thread_struct_bytes(&image);
 	if (image_symbol_range(&image, "f", &start, &end) && start > end)
@@ -62,14 +63,15 @@ static void look_at_threads(struct input *in)
 	struct memory m = memory_of(in);
 	struct thread_variable musl = {.module = 1};
 	struct musl_thread t;
-	uint64_t found = musl_thread_find(&m, BASE, in->bytes, in->n & ~(size_t)7);
+	uint64_t found = musl_thread_find(&m, BASE, in->bytes, in->n & ~(size_t)7), at;
 
 	if (!found)
 		return;
 	musl.musl_thread = found;
 	found = musl_thread_find_first(&m, found, 7);
-	if (found && musl_thread_read(&m, found, &t))
-		input_sink += thread_variable_musl_address(&m, &musl, t.pointer);
+	if (found && musl_thread_read(&m, found, &t) &&
+	    thread_variable_musl_address(&m, &musl, t.pointer, &at))
+		input_sink += at;
 }
 
 /* Lists of robust locks, wherever there may be one. */

@@ -40,13 +40,23 @@ static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 static struct contexts *contexts;
 static struct context_sample sample;
 static uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
+static enum frame_record_span span; /* what became of it at the last read */
 
 static uint32_t read_context(void)
 {
 	struct memory m = {.read = read_own, .reads_left = 16, .bytes_left = 16384}, now = m;
+	uint32_t n = 99;
 
 	n_reads = 0;
-	return contexts_read(contexts, &m, &now, &sample, bytes);
+	span = contexts_read(contexts, &m, &now, &sample, bytes, &n);
+	CHECK_INT(n > 0, ==, span == FRAME_RECORD_SPAN_READ);
+	return n;
+}
+
+static void check_none(enum frame_record_span why)
+{
+	CHECK_INT(read_context(), ==, 0);
+	CHECK_INT(span, ==, why);
 }
 
 static void fill(struct record *r, uint8_t byte, uint16_t n)
@@ -118,8 +128,17 @@ static void test_few_reads(void)
 	CHECK_INT(bytes[23], ==, 3);
 	CHECK_INT(n_reads, ==, 5);
 	variable = NULL;
-	CHECK_INT(read_context(), ==, 0);
+	check_none(FRAME_RECORD_SPAN_NONE);
 	CHECK_INT(n_reads, ==, 1);
+	/* A record that is being written, and no record. */
+	variable = &records[1];
+	records[1].valid = 0;
+	check_none(FRAME_RECORD_SPAN_HALF);
+	variable = (void *)8;
+	check_none(FRAME_RECORD_SPAN_UNREADABLE);
+	/* Another thread's list. */
+	sample.number++;
+	check_none(FRAME_RECORD_SPAN_UNREADABLE);
 	end();
 }
 
@@ -219,6 +238,29 @@ static void test_fewer_reads(void)
 	records[0].n = 300;
 	CHECK_INT(read_context(), ==, THREAD_CONTEXT_HEAD_BYTES + 300);
 	CHECK_INT(n_reads, ==, 2);
+	end();
+}
+
+static void leave_span_on(void)
+{
+	set_cpu(CPU + 1);
+	set_record(NULL);
+}
+
+/* Out of a span it is in none, unless it may have left that on another CPU. */
+static void test_none_on_cpu(void)
+{
+	begin_on_cpu();
+	set_record(NULL);
+	check_none(FRAME_RECORD_SPAN_NONE);
+	CHECK_INT(n_reads, ==, 1);
+	set_cpu(CPU + 1);
+	check_none(FRAME_RECORD_SPAN_MOVED);
+	set_cpu(CPU);
+	set_record(&records[0]);
+	change = leave_span_on;
+	change_at = 1;
+	check_none(FRAME_RECORD_SPAN_MOVED);
 	end();
 }
 
@@ -331,7 +373,7 @@ static void test_another_cpu(void)
 	begin_on_cpu();
 	CHECK_INT(read_context(), >, 0);
 	set_cpu(CPU + 1);
-	CHECK_INT(read_context(), ==, 0);
+	check_none(FRAME_RECORD_SPAN_MOVED);
 	sample.cpu = CPU + 1;
 	CHECK_INT(read_context(), >, 0);
 	end();
@@ -400,8 +442,8 @@ static void test_node(void)
 	memset(words, 0, 4 * sizeof(words[0]));
 	CHECK_INT(read_context(), >, 0);
 	sample.now_ns += NSEC_PER_SEC;
-	CHECK_INT(read_context(), ==, 0);
-	CHECK_INT(n_reads, ==, 1);
+	check_none(FRAME_RECORD_SPAN_NONE);
+	CHECK_INT(n_reads, ==, 1 + PROOF);
 	end();
 }
 
@@ -413,7 +455,7 @@ static void test_node_moved(void)
 	storage = tagged(&keys[1]);
 	holders[1][0] = KIND + 8;
 	hold(holders[1]);
-	CHECK_INT(read_context(), ==, 0);
+	check_none(FRAME_RECORD_SPAN_UNREADABLE);
 	end();
 	/* The other thread of that number may have such a kind. */
 	begin_node();
@@ -429,9 +471,10 @@ static void test_node_moved(void)
 
 /* A vector of blocks, as glibc has it: a number of modules in front, then the block of each. The
  * variable is the third word of its block. */
+static uint64_t vector[256];
+
 static void begin_block(int32_t cpu, uint64_t module, uint64_t *block)
 {
-	static uint64_t vector[256];
 	struct thread_variable v = {.module = module, .offset = 16, .cpu = cpu};
 	const uint64_t at = (uintptr_t)&vector[2];
 
@@ -446,7 +489,8 @@ static void begin_block(int32_t cpu, uint64_t module, uint64_t *block)
 	memset(vector, 0, sizeof(vector));
 	vector[0] = module;
 	vector[2 + 2 * module] = (uintptr_t)block;
-	block[2] = (uintptr_t)&records[0];
+	if (block)
+		block[2] = (uintptr_t)&records[0];
 }
 
 static void test_block(void)
@@ -462,7 +506,17 @@ static void test_block(void)
 	/* After a second the thread may be another one of that number. */
 	put_word(LIST - 16, &(uint32_t){0}, sizeof(uint32_t));
 	sample.now_ns += NSEC_PER_SEC;
-	CHECK_INT(read_context(), ==, 0);
+	check_none(FRAME_RECORD_SPAN_UNREADABLE);
+	end();
+	/* The thread has not used the library yet: its vector has no block, or is shorter. */
+	begin_block(CPU_AT, 2, NULL);
+	check_none(FRAME_RECORD_SPAN_NONE);
+	set_cpu(CPU + 1);
+	check_none(FRAME_RECORD_SPAN_MOVED);
+	end();
+	begin_block(CPU_AT, 2, block);
+	vector[0] = 1;
+	check_none(FRAME_RECORD_SPAN_NONE);
 	end();
 	/* In a long vector. */
 	begin_block(0, 100, block);
@@ -509,7 +563,7 @@ static void test_beside_the_variable(void)
 	CHECK_INT(bytes[0], ==, 3);
 	CHECK_INT(n_reads, ==, 3);
 	heap.block[2] = 0;
-	CHECK_INT(read_context(), ==, 0);
+	check_none(FRAME_RECORD_SPAN_NONE);
 	end();
 	/* Without the CPU both are read again, at once. */
 	begin_beside(0);
@@ -554,6 +608,7 @@ int main(void)
 	RUN(test_few_reads);
 	RUN(test_gone_on);
 	RUN(test_fewer_reads);
+	RUN(test_none_on_cpu);
 	RUN(test_wrong_page);
 	RUN(test_end_of_page);
 	RUN(test_another_cpu);

@@ -114,6 +114,42 @@ static void test_list(void)
 	check_label(bytes, n, &at, "span_id", "0123456789abcdef");
 	check_label(bytes, n, &at, "route", "");
 	CHECK(!go_label_next(bytes, n, &at, &label));
+	CHECK_INT(go_labels_left_out(bytes), ==, 0);
+}
+
+/* What does not fit is counted: labels after the first 16, long texts, and all after 640 bytes. */
+static void check_left_out(const struct go_layout *l, uint64_t n_labels, uint32_t expected)
+{
+	uint8_t bytes[GO_LABELS_MAX_BYTES];
+	uint32_t n = 0, at = 0, n_kept = 0;
+	struct go_label label;
+
+	labels[1] = labels[2] = n_labels;
+	CHECK_INT(read_labels(l, bytes, &n), ==, GO_FOUND);
+	while (go_label_next(bytes, n, &at, &label))
+		n_kept++;
+	CHECK_INT(go_labels_left_out(bytes), ==, expected);
+	CHECK_INT(n_kept, ==, n_labels - expected);
+}
+
+static void test_left_out(void)
+{
+	static char text[300];
+	struct go_layout l;
+
+	memset(text, 'x', sizeof(text) - 1);
+	CHECK(go_layout_find(26, &l));
+	set_structs(&l);
+	set_list(16, 16);
+	check_left_out(&l, 16, 0);
+	check_left_out(&l, 19, 3);
+	set_text(&pairs[2][2], text);
+	check_left_out(&l, 16, 1);
+	pairs[2][3] = 255;
+	pairs[3][2] = pairs[2][2];
+	pairs[3][3] = 255;
+	/* 9 + 2 * 25 + 2 * 264, and 2 of 25 bytes more */
+	check_left_out(&l, 16, 10);
 }
 
 static void test_map(void)
@@ -140,6 +176,11 @@ static void test_map(void)
 	check_label(bytes, n, &at, "c", "d");
 	map[1] = 31 << 8;
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
+	CHECK_INT(go_labels_left_out(bytes), ==, 0);
+	/* In an overflow bucket, say. */
+	map[0] = 5;
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
+	CHECK_INT(go_labels_left_out(bytes), ==, 3);
 	map[0] = UINT64_MAX;
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 }
@@ -188,11 +229,14 @@ static void test_hostile(void)
 	set_list(2, 2);
 	pairs[0][1] = UINT64_MAX;
 	pairs[1][3] = UINT64_C(1) << 40;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
+	CHECK_INT(n, ==, GO_LABELS_HEAD_BYTES);
+	CHECK_INT(go_labels_left_out(bytes), ==, 2);
 	labels[0] = (uintptr_t)labels; /* itself */
 	labels[1] = 1;
 	labels[3] = UINT64_C(1) << 40;
-	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
+	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_FOUND);
+	CHECK_INT(n, ==, GO_LABELS_HEAD_BYTES);
 	put(goroutine + l.labels, 8);
 	CHECK_INT(read_labels(&l, bytes, &n), ==, GO_NONE);
 }
@@ -201,6 +245,7 @@ int main(void)
 {
 	test_versions();
 	test_list();
+	test_left_out();
 	test_map();
 	test_threads();
 	test_hostile();

@@ -17,6 +17,7 @@ static struct go_threads *threads;
 static uint8_t bytes[GO_LABELS_MAX_BYTES];
 static int n_reads, change_at;
 static uint32_t cycle;
+static enum frame_record_span span; /* what became of it at the last read */
 
 static void put(uint8_t *at, uint64_t value)
 {
@@ -43,8 +44,18 @@ static uint32_t read_labels(const uint8_t *reg)
 	const struct go_sample s = {NUMBER, (uintptr_t)reg, 0, 0};
 	struct memory m = {.read = read_own, .reads_left = 48, .bytes_left = 16384}, now = m;
 
+	uint32_t n = 99;
+
 	n_reads = 0;
-	return go_threads_read(threads, &m, &now, &s, bytes);
+	span = go_threads_read(threads, &m, &now, &s, bytes, &n);
+	CHECK_INT(n > 0, ==, span == FRAME_RECORD_SPAN_READ);
+	return n;
+}
+
+static void check_none(const uint8_t *reg, enum frame_record_span why)
+{
+	CHECK_INT(read_labels(reg), ==, 0);
+	CHECK_INT(span, ==, why);
 }
 
 static void begin(uint64_t cycle_at)
@@ -84,8 +95,18 @@ static void test_few_reads(void)
 	CHECK_INT(bytes[WHOLE - 1], ==, '8');
 	CHECK_INT(n_reads, ==, 1 + LABELS + 1);
 	put(mine + layout.labels, 0);
-	CHECK_INT(read_labels(mine), ==, 0);
+	check_none(mine, FRAME_RECORD_SPAN_NONE);
 	CHECK_INT(n_reads, ==, 1);
+	/* An empty set, and no set. */
+	put(mine + layout.labels, (uintptr_t)labels[1]);
+	labels[1][1] = 0;
+	check_none(mine, FRAME_RECORD_SPAN_NONE);
+	labels[1][1] = 3;
+	check_none(mine, FRAME_RECORD_SPAN_UNREADABLE);
+	/* The struct is another thread's by now. */
+	put(thread + layout.number, NUMBER + 1);
+	put(mine + G_THREAD, (uintptr_t)system_own);
+	check_none(mine, FRAME_RECORD_SPAN_UNREADABLE);
 	free(threads);
 }
 
@@ -101,7 +122,7 @@ static void test_runtime(void)
 	CHECK_INT(n_reads, ==, 1 + 4);
 	/* One that runs on another thread is not this one's, whatever the register has. */
 	put(mine + G_THREAD, (uintptr_t)system_own);
-	CHECK_INT(read_labels(mine), ==, 0);
+	check_none(mine, FRAME_RECORD_SPAN_NONE);
 	free(threads);
 }
 
@@ -109,7 +130,7 @@ static void test_gone_on(void)
 {
 	begin(0);
 	change_at = 8; /* the last read */
-	CHECK_INT(read_labels(mine), ==, 0);
+	check_none(mine, FRAME_RECORD_SPAN_MOVED);
 	CHECK_INT(n_reads, ==, 8);
 	free(threads);
 }

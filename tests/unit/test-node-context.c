@@ -15,6 +15,7 @@ static uint64_t key[4], far_value[6];
 static uint64_t *const map = heap.map, *table = heap.table, *value = far_value;
 static struct node_context last;
 static int n_reads;
+static bool was_read; /* what leads to the context */
 
 static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 {
@@ -73,7 +74,8 @@ static uint64_t find(void)
 	struct node_context c = {0};
 
 	n_reads = 0;
-	if (!node_context_find(&m, &variable, &last, &c))
+	was_read = node_context_find(&m, &variable, &last, &c);
+	if (!was_read || !c.record)
 		return 0;
 	CHECK_INT(c.slot, ==, (uintptr_t)&slot);
 	CHECK_INT(c.map, ==, slot);
@@ -158,16 +160,19 @@ static void test_none(void)
 {
 	begin();
 	slot = UNDEFINED;
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && was_read);
 	begin();
 	set_entry(0, tagged(key), UNDEFINED, -1);
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && was_read);
 	begin();
 	set_entry(0, tagged(value), tagged(value), -1); /* another storage's */
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && was_read);
 	begin();
 	variable.slot = 0; /* the isolate is gone */
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && was_read);
+	begin();
+	value[4] = 0;
+	CHECK(find() == 0 && was_read);
 }
 
 static void test_hostile(void)
@@ -189,10 +194,13 @@ static void test_hostile(void)
 	CHECK_INT(find(), ==, 0);
 	begin();
 	slot = UINT64_MAX - 2;
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && !was_read);
 	begin();
 	map[3] = small(7);
-	CHECK_INT(find(), ==, 0);
+	CHECK(find() == 0 && !was_read);
+	begin();
+	set_entry(0, tagged(key), UINT64_MAX - 2, -1);
+	CHECK(find() == 0 && !was_read);
 }
 
 int main(void)

@@ -63,8 +63,8 @@ static void test_records(void)
 	CHECK_INT(read_record(0, 0, bytes), ==, 0);
 	CHECK_INT(read_record(0, 2, bytes), ==, 0);
 	CHECK_INT(read_record(65535, 1, bytes), ==, THREAD_CONTEXT_MAX_BYTES);
-	CHECK_INT(thread_context_read(&m, 0, bytes), ==, 0);
-	CHECK_INT(thread_context_read(&m, 8, bytes), ==, 0);
+	CHECK_INT(thread_context_read(&m, 0, bytes), ==, -EFAULT);
+	CHECK_INT(thread_context_read(&m, 8, bytes), ==, -EFAULT);
 }
 
 /* At the end of a page that nothing follows, nothing behind it is asked for. */
@@ -111,6 +111,23 @@ static void test_attributes(void)
 	CHECK(!thread_context_next(bytes, n, &at, &a));
 }
 
+static bool is_cut(uint16_t size, uint32_t n)
+{
+	static const char attributes[] = "\1\1x\2\1y";
+	uint8_t bytes[64] = {0};
+
+	memcpy(bytes + 26, &size, sizeof(size));
+	memcpy(bytes + THREAD_CONTEXT_HEAD_BYTES, attributes, sizeof(attributes) - 1);
+	return thread_context_is_cut(bytes, THREAD_CONTEXT_HEAD_BYTES + n);
+}
+
+static void test_cut(void)
+{
+	CHECK(!is_cut(0, 0) && !is_cut(3, 3) && !is_cut(6, 6));
+	/* Within an attribute, and between two, of which the record has more than was kept. */
+	CHECK(is_cut(5, 5) && is_cut(4, 4) && is_cut(6, 3));
+}
+
 static int on_object(struct dl_phdr_info *info, size_t size, void *ret)
 {
 	/* The program is the first one, and begins with its headers. */
@@ -123,7 +140,7 @@ static void *check_variable(void *arg)
 	const struct thread_variable *v = arg;
 	struct memory m = own_memory();
 	struct thread_near near;
-	uint64_t thread;
+	uint64_t thread, at;
 	void *list;
 	size_t size;
 
@@ -132,19 +149,17 @@ static void *check_variable(void *arg)
 	thread = thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid(), 0);
 	CHECK_INT(thread, ==, (uintptr_t)pthread_self());
 	m.reads_left = 1;
-	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), 1, false,
-					&near));
+	CHECK(thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid(), 1, &near));
 	CHECK_INT(near.address, ==, (uintptr_t)&test_thread_variable);
 	CHECK_INT(near.words[0], ==, (uintptr_t)&list);
 	CHECK_INT(near.cpu, ==, THREAD_NO_CPU);
 	m.reads_left = 10;
 	/* Another's number is not believed. */
-	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, 1, false,
-					 &near));
+	CHECK(!thread_variable_read_near(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, 1, &near));
 	CHECK_INT(thread_pointer_of(&m, (uintptr_t)list, (uint32_t)gettid() + 1, 0), ==, 0);
-	CHECK_INT(thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid()), ==,
-		  (uintptr_t)&test_thread_variable);
-	CHECK_INT(thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1), ==, 0);
+	CHECK(thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid(), &at));
+	CHECK_INT(at, ==, (uintptr_t)&test_thread_variable);
+	CHECK(!thread_variable_address(&m, v, (uintptr_t)list, (uint32_t)gettid() + 1, &at));
 	return NULL;
 }
 
@@ -237,6 +252,7 @@ int main(void)
 	RUN(test_records);
 	RUN(test_last_page);
 	RUN(test_attributes);
+	RUN(test_cut);
 #ifdef __x86_64__
 	RUN(test_struct);
 	RUN(test_cpu);
