@@ -194,8 +194,6 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_count(out, "interpreter_stacks", s.counts.reader.reads);
 	print_count(out, "interpreter_stacks_late", s.counts.reader.late);
 	print_count(out, "interpreter_stacks_unproven", s.counts.reader.unproven);
-	print_count(out, "spans", s.counts.reader.spans);
-	print_count(out, "spans_late", s.counts.reader.spans_late);
 	print_count(out, "reads_passed_over", s.counts.reader.passed_over);
 	print_count(out, "labels_refused", s.counts.said.labels_refused);
 	print_count(out, "attributes_refused", s.counts.said.texts_refused);

@@ -188,12 +188,44 @@ static void print_refused(const struct lines *l, const char *name, const char *w
 		(void)fprintf(out, "          %llu %s\n", number(l, name), why);
 }
 
+/* Samples of programs that tell their spans. */
+static void print_spans(const struct lines *l, FILE *out)
+{
+	static const struct {
+		const char *name, *what;
+	} causes[] = {
+		{"spans_unread", "not read"},
+		{"spans_late", "not in time"},
+		{"spans_moved", "the thread may have moved on"},
+		{"spans_half_written", "half-written"},
+		{"spans_unreadable", "not readable"},
+	};
+	unsigned long long linked = number(l, "spans_linked"), outside = number(l, "spans_outside");
+	unsigned long long unproven = 0;
+	bool first = true;
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		unproven += number(l, causes[i].name);
+	if (!(linked + outside + unproven))
+		return;
+	(void)fprintf(out, "Spans     %llu samples in spans, %llu in none, %llu not proven", linked,
+		      outside, unproven);
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		if (!number(l, causes[i].name))
+			continue;
+		(void)fprintf(out, "%s%llu %s", first ? " (" : ", ", number(l, causes[i].name),
+			      causes[i].what);
+		first = false;
+	}
+	(void)fputs(unproven ? ")\n" : "\n", out);
+}
+
 /* Of programs with interpreters, and of those that tell their spans. */
 static void print_readers(const struct lines *l, FILE *out)
 {
-	unsigned long long n = number(l, "interpreter_stacks"), spans = number(l, "spans");
+	unsigned long long n = number(l, "interpreter_stacks");
 
-	if (n + spans + number(l, "interpreters") > 0)
+	if (n + number(l, "interpreters") > 0)
 		(void)fprintf(out,
 			      "Readers   %llu processes known, %llu stacks read, %llu not in time, "
 			      "%llu not proven\n",
@@ -202,12 +234,11 @@ static void print_readers(const struct lines *l, FILE *out)
 				      number(l, "interpreter_stacks_unproven"),
 			      number(l, "interpreter_stacks_late"),
 			      number(l, "interpreter_stacks_unproven"));
-	if (spans)
-		(void)fprintf(out,
-			      "          %llu samples asked for their spans, %llu not in time\n",
-			      spans, number(l, "spans_late"));
+	print_spans(l, out);
 	print_refused(l, "labels_refused",
-		      "samples lack labels: their keys are reserved or repeated, or too many", out);
+		      "samples lack labels: their keys are reserved or repeated, or they are too "
+		      "many or too long",
+		      out);
 	print_refused(l, "attributes_refused",
 		      "attributes of processes are left out: they are too long or too many", out);
 	print_refused(l, "interpreters_not_allowed",

@@ -177,6 +177,7 @@ static void print_stacks(const struct statistics *s, FILE *out)
 static void print_interpreters(const struct statistics *s, FILE *out)
 {
 	const struct status_reader *r = &s->counts.reader;
+	const uint64_t *c = s->counts.counters;
 
 	put_gauge(out, "interpreters",
 		  "Processes that are read at their samples: with an interpreter, or with spans.",
@@ -193,16 +194,21 @@ static void print_interpreters(const struct statistics *s, FILE *out)
 	put_counter(out, "interpreter_stacks_unproven_total",
 		    "Of these, samples in which the interpreter's frames formed no chain.",
 		    r->unproven);
-	put_counter(out, "spans_total",
-		    "Samples of programs whose threads or goroutines tell their spans.", r->spans);
-	put_counter(out, "spans_late_total",
-		    "Of these, samples whose span was not read in time, or not at all.",
-		    r->spans_late);
+	put_counter(out, "spans_linked_total",
+		    "Samples of programs that tell spans, with the id of their span.",
+		    c[PROFILE_SPANS_LINKED]);
+	put_counter(out, "spans_outside_total", "Samples of such programs in no span.",
+		    c[PROFILE_SPANS_OUTSIDE]);
+	begin(out, "spans_unproven_total", "counter",
+	      "Samples of such programs without an id, because no span is proven, by cause.");
+	for (int i = PROFILE_SPANS_UNREAD; i <= PROFILE_SPANS_UNREADABLE; i++)
+		put_label(out, "spans_unproven_total", "cause",
+			  profile_counter_name((enum profile_counter)i) + strlen("spans_"), c[i]);
 	put_counter(out, "reads_passed_over_total",
 		    "Samples that came while a reader read another one.", r->passed_over);
 	put_counter(out, "labels_refused_total",
 		    "Samples without some labels of their program, whose keys were reserved or "
-		    "repeated, or which were too many.",
+		    "repeated, or which were too many or too long.",
 		    s->counts.said.labels_refused);
 	put_counter(out, "attributes_refused_total",
 		    "Attributes that programs published and that were too long or too many.",

@@ -62,8 +62,6 @@ struct status_counts {
 		uint64_t unproven;    /* of these, the bytes formed no chain of frames */
 		uint64_t refused;     /* read, but the profiler had no room */
 		uint64_t passed_over; /* samples that came while it read another one */
-		uint64_t spans;	      /* samples of programs whose threads tell their spans */
-		uint64_t spans_late;  /* of these, read too late or not at all */
 	} reader;
 	struct status_said {		   /* profiler: what programs say of themselves */
 		uint64_t labels_refused;   /* samples that lack some of their labels */

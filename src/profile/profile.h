@@ -267,6 +267,15 @@ enum profile_counter {
 	PROFILE_IDLE_US,	  /* blocked, waiting for work: left out of the samples */
 	PROFILE_SWITCHES_REFUSED, /* no room for a thread, a place or a stack of theirs */
 	PROFILE_BEFORE_US,	  /* until a thread ran for the first time: blocked, or not */
+	/* Samples of programs that tell the spans of their threads: each is one of these. */
+	PROFILE_SPANS_LINKED,  /* with the id of its span */
+	PROFILE_SPANS_OUTSIDE, /* in no span */
+	/* Without an id, because nothing proves it; by cause. */
+	PROFILE_SPANS_UNREAD,	  /* no reader read them */
+	PROFILE_SPANS_LATE,	  /* not read at the moment of the sample */
+	PROFILE_SPANS_MOVED,	  /* the thread may have run on meanwhile */
+	PROFILE_SPANS_HALF,	  /* half-written */
+	PROFILE_SPANS_UNREADABLE, /* not found, or not readable */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

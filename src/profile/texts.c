@@ -97,6 +97,13 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_IDLE_US] = "threads_idle_us",
 	[PROFILE_SWITCHES_REFUSED] = "switches_refused",
 	[PROFILE_BEFORE_US] = "threads_before_us",
+	[PROFILE_SPANS_LINKED] = "spans_linked",
+	[PROFILE_SPANS_OUTSIDE] = "spans_outside",
+	[PROFILE_SPANS_UNREAD] = "spans_unread",
+	[PROFILE_SPANS_LATE] = "spans_late",
+	[PROFILE_SPANS_MOVED] = "spans_moved",
+	[PROFILE_SPANS_HALF] = "spans_half_written",
+	[PROFILE_SPANS_UNREADABLE] = "spans_unreadable",
 };
 
 const char *profile_marker_text(uint64_t marker)

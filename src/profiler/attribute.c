@@ -363,7 +363,7 @@ static void report_labels(struct attribution *a)
 		a->labels_told = a->n_labels_refused;
 		log_warning("%llu samples lack some labels of their programs: their keys are "
 			    "reserved (thread.id, comm, container ...) or repeated, or they are "
-			    "too many",
+			    "too many or too long",
 			    (unsigned long long)a->labels_told);
 	}
 }

@@ -160,6 +160,7 @@ void attribution_put_goroutine(const struct attribution *a, struct label_set *se
 {
 	struct go_label label;
 
+	set->n_refused += go_labels_left_out(bytes);
 	if (globs_allow(a->sayings.allow, a->sayings.deny, GOROUTINE))
 		label_set_add(set, &(struct label){.key = GOROUTINE,
 						   .number = (int64_t)go_labels_goroutine(bytes),

@@ -52,7 +52,9 @@ struct readers {
 };
 
 _Static_assert(offsetof(struct frame_record_context, time_ns) ==
-		       offsetof(struct frame_record_stack, time_ns),
+			       offsetof(struct frame_record_stack, time_ns) &&
+		       offsetof(struct frame_record_context, tid) ==
+			       offsetof(struct frame_record_stack, tid),
 	       "both begin alike");
 
 /* ---- Readers ---- */
@@ -291,7 +293,8 @@ static bool is_stack(const struct frame_record_stack *s, size_t n)
 	size_t head = offsetof(struct frame_record_stack, frames);
 
 	return n >= head && s->type == FRAME_RECORD_STACK && s->n <= FRAME_RECORD_MAX_FRAMES &&
-	       s->result < FRAME_RECORD_N_RESULTS && n == head + s->n * sizeof(s->frames[0]);
+	       s->result < FRAME_RECORD_N_RESULTS && s->span < FRAME_RECORD_N_SPANS &&
+	       n == head + s->n * sizeof(s->frames[0]);
 }
 
 static bool is_context(const struct frame_record_context *s, size_t n)
@@ -394,20 +397,32 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	return answer;
 }
 
-uint32_t readers_context(struct readers *r, const struct interpreter *i,
-			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES])
+/* A stack without a context before it: what it says, unless the context had no room in the ring. */
+static enum frame_record_span span_of_stack(const void *told)
+{
+	const struct frame_record_stack *s = told;
+
+	return s->span == FRAME_RECORD_SPAN_READ ? FRAME_RECORD_SPAN_UNREAD
+						 : (enum frame_record_span)s->span;
+}
+
+enum frame_record_span readers_context(struct readers *r, const struct interpreter *i,
+				       const struct frame_key *key,
+				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
 {
 	struct reader_of_cpu *c = key->cpu < MAX_CPUS ? r->cpus[key->cpu] : NULL;
 	const struct frame_record_context *s = NULL;
-	uint32_t n;
 
+	*ret_n = 0;
 	while (c && (s = next_told(r, c)) && s->time_ns < key->time_ns)
 		drop(c);
-	if (!s || i->refused || s->type == FRAME_RECORD_STACK || s->time_ns != key->time_ns ||
-	    s->tid != key->tid || s->pid != i->pid)
-		return 0;
-	n = s->n;
-	memcpy(ret, s->bytes, n);
+	if (!s || i->refused || s->time_ns != key->time_ns || s->tid != key->tid ||
+	    s->pid != i->pid)
+		return FRAME_RECORD_SPAN_UNREAD;
+	if (s->type == FRAME_RECORD_STACK)
+		return span_of_stack(s);
+	*ret_n = s->n;
+	memcpy(ret, s->bytes, s->n);
 	drop(c);
-	return n;
+	return FRAME_RECORD_SPAN_READ;
 }

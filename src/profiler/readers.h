@@ -11,6 +11,7 @@
 #include "runtimes/go.h"
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
+#include "src/process/frame-record.h"
 #include "src/profiler/frame-source.h"
 
 struct host_process;
@@ -49,10 +50,11 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 /* Lets the readers read the labels of its goroutines; for a program without contexts. go_cycle:
  * where it counts the cycles of its garbage collector; 0: not known. */
 void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle);
-/* The context or labels of a sample's thread at that moment. Returns their size in bytes; 0: it had
- * none, or they were not read in time. Call it before readers_ask(). */
-uint32_t readers_context(struct readers *r, const struct interpreter *i,
-			 const struct frame_key *key, uint8_t ret[THREAD_CONTEXT_MAX_BYTES]);
+/* The context or labels of a sample's thread at that moment: *ret_n bytes of them in ret, 0 unless
+ * FRAME_RECORD_SPAN_READ. Call it before readers_ask(). */
+enum frame_record_span readers_context(struct readers *r, const struct interpreter *i,
+				       const struct frame_key *key,
+				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n);
 /* As given to readers_add_interpreter(). */
 uint64_t interpreter_image(const struct interpreter *i);
 /* The broker says that the readers cannot read the process. */

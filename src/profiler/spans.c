@@ -43,6 +43,7 @@ struct sample_span {
 		uint32_t n, keys_version;
 		uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 		strid labels;
+		bool has_span;
 		bool refused; /* some of them are left out */
 	} known[N_KNOWN];
 };
@@ -251,7 +252,10 @@ static void put_attributes(struct label_set *set, const struct process_said *sai
 	struct thread_context_attribute a;
 	char text[4 * UINT8_MAX];
 
+	set->n_refused += thread_context_is_cut(bytes, n);
 	for (uint32_t at = 0; thread_context_next(bytes, n, &at, &a);) {
+		/* The list of keys may be that of an earlier context. */
+		set->n_refused += a.key >= said->n_keys;
 		if (a.key >= said->n_keys || !said->keys[a.key])
 			continue;
 		(void)text_clean(text, sizeof(text), (const char *)a.text, a.n);
@@ -276,10 +280,11 @@ static void make_labels(struct attribution *a, const struct process_state *s, co
 			uint32_t n, struct known_labels *ret)
 {
 	_cleanup_free_ char *text = NULL;
+	char span[2 * LABEL_SPAN_BYTES + 1];
 	struct label_set set;
 
 	ret->labels = STRID_EMPTY;
-	ret->refused = false;
+	ret->has_span = ret->refused = false;
 	if (label_set_begin(&set) < 0)
 		return;
 	if (s->span->goroutines)
@@ -288,6 +293,7 @@ static void make_labels(struct attribution *a, const struct process_state *s, co
 		put_context(&set, &s->said, bytes, n);
 	text = label_set_end(&set);
 	ret->refused = set.n_refused > 0;
+	ret->has_span = text && label_find(text, LABEL_SPAN, span, sizeof(span));
 	if (text)
 		ret->labels = strtab_put_n(&a->profile.strings, text, set.n_text);
 }
@@ -329,12 +335,13 @@ static bool says_spans(struct attribution *a, struct host_process *p, struct pro
 	return s->said.threads || attribution_go_version(a, p, s) != 0;
 }
 
-/* NULL: it is not read (yet). */
+/* NULL: it is not read (yet). *ret_says: it should be. */
 static struct sample_span *span_of(struct attribution *a, struct host_process *p,
-				   struct process_state *s)
+				   struct process_state *s, bool *ret_says)
 {
 	bool goroutines, says = says_spans(a, p, s, &goroutines);
 
+	*ret_says = says;
 	if (s->span &&
 	    (!says || s->span->n_execs != p->n_execs || s->span->goroutines != goroutines))
 		end_span(a, s);
@@ -359,16 +366,34 @@ static struct sample_span *span_of(struct attribution *a, struct host_process *p
 	return NULL;
 }
 
+static const enum profile_counter counters[FRAME_RECORD_N_SPANS] = {
+	[FRAME_RECORD_SPAN_UNREAD] = PROFILE_SPANS_UNREAD,
+	[FRAME_RECORD_SPAN_READ] = PROFILE_SPANS_OUTSIDE, /* without an id among what was read */
+	[FRAME_RECORD_SPAN_NONE] = PROFILE_SPANS_OUTSIDE,
+	[FRAME_RECORD_SPAN_LATE] = PROFILE_SPANS_LATE,
+	[FRAME_RECORD_SPAN_MOVED] = PROFILE_SPANS_MOVED,
+	[FRAME_RECORD_SPAN_HALF] = PROFILE_SPANS_HALF,
+	[FRAME_RECORD_SPAN_UNREADABLE] = PROFILE_SPANS_UNREADABLE,
+};
+
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p)
 {
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
 	struct process_state *s = p->user;
-	struct sample_span *span = s ? span_of(a, p, s) : NULL;
+	bool says = false;
+	struct sample_span *span = s ? span_of(a, p, s, &says) : NULL;
+	enum frame_record_span what = FRAME_RECORD_SPAN_UNREAD;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
-	uint32_t n = span ? readers_context(a->readers, s->interpreter, &key, bytes) : 0;
-	const struct known_labels *k = n ? find_labels(a, s, bytes, n) : NULL;
+	const struct known_labels *k = NULL;
+	uint32_t n = 0;
 
+	if (span)
+		what = readers_context(a->readers, s->interpreter, &key, bytes, &n);
+	if (n)
+		k = find_labels(a, s, bytes, n);
 	a->n_labels_refused += k && k->refused;
+	if (says)
+		a->counters[k && k->has_span ? PROFILE_SPANS_LINKED : counters[what]]++;
 	return k ? k->labels : STRID_EMPTY;
 }
 

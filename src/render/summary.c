@@ -355,6 +355,38 @@ static void put_stacks(const struct summary_page *pg)
 			  "longer than 2,047 bytes: they end in a hash");
 }
 
+/* Programs that tell the spans of their threads. */
+static void put_spans(const struct summary_page *pg)
+{
+	static const struct {
+		enum profile_counter counter;
+		const char *name, *why;
+	} causes[] = {
+		{PROFILE_SPANS_UNREAD, "  not read",
+		 "no reader had come to the program, or to them"},
+		{PROFILE_SPANS_LATE, "  not in time", "the reader had to wait, or came later"},
+		{PROFILE_SPANS_MOVED, "  moved", "the thread may have run on meanwhile"},
+		{PROFILE_SPANS_HALF, "  half-written", "the thread was just writing its span"},
+		{PROFILE_SPANS_UNREADABLE, "  not readable", "the place of the span was not found"},
+	};
+	const uint64_t *c = pg->counters;
+	uint64_t all = c[PROFILE_SPANS_LINKED] + c[PROFILE_SPANS_OUTSIDE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++)
+		all += c[causes[i].counter];
+	if (!all)
+		return;
+	put_count(pg, SUMMARY_BOLD, "Samples for spans", all, 0,
+		  "of programs that tell their spans");
+	put_count(pg, SUMMARY_PLAIN, "  in spans", c[PROFILE_SPANS_LINKED], all, NULL);
+	put_count(pg, SUMMARY_PLAIN, "  in none", c[PROFILE_SPANS_OUTSIDE], all, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		if (c[causes[i].counter])
+			put_count(pg, SUMMARY_WARN, causes[i].name, c[causes[i].counter], all,
+				  causes[i].why);
+	}
+}
+
 static int compare_self(const void *a, const void *b, void *ctx)
 {
 	const struct calltree *t = ctx;
@@ -608,6 +640,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		put_losses(&pg);
 		summary_put_states(&pg);
 		put_stacks(&pg);
+		put_spans(&pg);
 		r = put_where(&pg);
 	}
 	calltree_deinit(&t);

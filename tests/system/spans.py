@@ -25,9 +25,10 @@ HANDED = [f"in_handed_{i}" for i in range(8)]
 
 
 class Program:
-    def __init__(self, name, *libraries):
+    def __init__(self, name, *libraries, comm=None):
         directory = rig.build_workloads(name)
-        self.process = rig.start([os.path.join(directory, name), *(os.path.join(directory, x) for x in libraries)],
+        program = shutil.copy(os.path.join(directory, name), rig.path(comm)) if comm else os.path.join(directory, name)
+        self.process = rig.start([program, *(os.path.join(directory, x) for x in libraries)],
                                  stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         # Those that are handed over, and of each of 4 threads its own.
@@ -229,6 +230,56 @@ def check_report(program, table, what, message):
               f"{what}: attributes of the records are labels, by the list of keys")
 
 
+def counts_of(message):
+    """What a window says of its samples: "linked" ..."""
+    said, view = collections.Counter(), otlp.View(message)
+    for profile in (p for rp in message.resource_profiles for sp in rp.scope_profiles for p in sp.profiles):
+        said.update({k[len("perfwalk.spans_"):]: n for k, n in view.table_attributes(profile.attribute_indices).items()
+                     if k.startswith("perfwalk.spans_")})
+    return said
+
+
+def check_window(message, program):
+    """Each sample of a window is counted once, as what the program says of the function that it was in."""
+    said, samples = counts_of(message), collections.Counter()
+    for resource, _, function, span, _, times in linked(message):
+        if resource.get("process.pid") == program.pid:
+            kind = "inside" if function in (*OWN, *HANDED) else function or "elsewhere"
+            samples.update({"all": len(times), kind: len(times), "linked": len(times) if span else 0})
+    lost, elsewhere = said["unread"] + said["late"] + said["moved"], samples["elsewhere"]
+    rig.check(sum(said.values()) == samples["all"] and said["linked"] == samples["linked"],
+              f"a window's {samples['all']} samples are counted, {samples['linked']} as linked: {said}")
+    rig.check(samples["in_torn"] - lost <= said["half_written"] <= samples["in_torn"] + elsewhere,
+              f"half-written in in_torn: {said} {samples}")
+    rig.check(samples["in_none"] - lost <= said["outside"] + said["unreadable"] <= samples["in_none"] + elsewhere,
+              f"outside, or not readable, in in_none: {said} {samples}")
+    rig.check(samples["inside"] - lost <= said["linked"] <= samples["inside"] + elsewhere, f"linked in spans: {said} {samples}")
+    return samples["all"]
+
+
+def check_counts():
+    """Every sample of a program that tells its spans is linked, outside, or not proven, by cause."""
+    collector = otelcol.start({"plain": ("http", "")})
+    program = Program("spans", comm=f"spans-{os.getpid()}")
+    d = rig.Daemon("[profiler]\nsamples_per_second = 999\nreporter_interval = 1s\n"
+                   f"[filter]\ninclude_comm = spans-{os.getpid()}\n"
+                   f"[export:c]\nendpoint = http://127.0.0.1:{collector.ports['plain']}\n[process]\nuser = root\n")
+    rig.wait_for("windows", lambda: list(collector.messages("plain")), 60)
+    rig.wait_for("samples in spans", lambda: int(d.status()["spans_linked"]) > 300 * LENGTH, 120)
+    said = {k[len("spans_"):]: int(n) for k, n in d.status().items() if k.startswith("spans_")}
+    d.stop()
+    rig.end(program.process)
+    collector.stop()
+    totals, n = collections.Counter(), 0
+    for message in map(otlp.decode, collector.messages("plain")):
+        # In the first window with spans the program was not known from the beginning.
+        n += check_window(message, program) if totals["linked"] else 0
+        totals.update(counts_of(message))
+    rig.check(n > 100 * LENGTH, f"{n} samples are counted")
+    rig.check(all(said[k] <= totals[k] for k in said) and said["linked"], f"ctl status has them: {said}, in the end {totals}")
+    rig.check(all(totals[k] for k in ("linked", "outside", "half_written", "unreadable")), f"of each kind: {totals}")
+
+
 def check_collector():
     collector = otelcol.start({"plain": ("http", "")})
     program = Program("spans")
@@ -263,6 +314,7 @@ def main():
     check_no_priority()
     check_musl()
     check_all_fast()
+    check_counts()
     check_collector()
     rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
