@@ -18,6 +18,7 @@ libproto_a_SOURCES = \
 	proto/otlp-dictionary.c proto/otlp-dictionary.h \
 	proto/otlp-json.c proto/otlp-json.h \
 	proto/otlp-merge.c proto/otlp-merge.h \
+	proto/otlp-time.c proto/otlp-time.h \
 	proto/otlp-response.c proto/otlp-response.h \
 	proto/otlp-rewrite.c proto/otlp-rewrite.h \
 	proto/process-context.c proto/process-context.h \

@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "proto/otlp-merge.h"
+#include "proto/otlp-time.h"
 #include "proto/wire-read.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 
 /* Fields of a Profile, and the one that holds the next message in all messages above it. */
-enum { SAMPLE_TYPE = 1, SAMPLES, TIME, DURATION, PERIOD_TYPE, PERIOD };
+enum { SAMPLE_TYPE = 1, SAMPLES, PERIOD_TYPE = 5, PERIOD };
 enum { RESOURCE_PROFILES = 1, CHILD };
-#define LATER_NS UINT64_C(1000000)
 
 struct merged_profile {
 	struct wire_buffer kind; /* what makes it another Profile, as fields */
 	struct wire_buffer rest, samples;
-	uint64_t time_unix_ns;
+	struct otlp_time time;
 	uint32_t n_samples;
 	uint32_t n_before; /* full ones of this kind and time */
 };
@@ -112,15 +112,13 @@ static int read_profile(const struct wire_field *profile, struct merged_profile 
 	for (; wire_read_field(&c, &f); begin = c.cur) {
 		struct wire_buffer *to = &ret->rest;
 
-		if (f.number == TIME && f.type == WIRE_FIXED64) {
-			ret->time_unix_ns = f.value;
+		if (otlp_time_take(&f, &ret->time))
 			continue;
-		}
 		if (f.number == SAMPLES) {
 			to = &ret->samples;
 			ret->n_samples++;
-		} else if (f.number == SAMPLE_TYPE || f.number == DURATION ||
-			   f.number == PERIOD_TYPE || f.number == PERIOD) {
+		} else if (f.number == SAMPLE_TYPE || f.number == PERIOD_TYPE ||
+			   f.number == PERIOD) {
 			to = &ret->kind;
 		}
 		put_raw(to, begin, (size_t)(c.cur - begin));
@@ -130,6 +128,11 @@ static int read_profile(const struct wire_field *profile, struct merged_profile 
 	return ret->kind.failed || ret->rest.failed || ret->samples.failed ? -ENOMEM : 0;
 }
 
+static bool same_time(const struct otlp_time *a, const struct otlp_time *b)
+{
+	return a->begin_unix_ns == b->begin_unix_ns && a->duration_ns == b->duration_ns;
+}
+
 /* The newest Profile that a further part may belong to; NULL: there is none. */
 static struct merged_profile *find_profile(const struct merged_scope *s,
 					   const struct merged_profile *part)
@@ -137,7 +140,7 @@ static struct merged_profile *find_profile(const struct merged_scope *s,
 	for (uint32_t i = s->profiles.n; i > 0; i--) {
 		struct merged_profile *p = &s->profiles.items[i - 1];
 
-		if (p->time_unix_ns == part->time_unix_ns && same_bytes(&p->kind, &part->kind))
+		if (same_time(&p->time, &part->time) && same_bytes(&p->kind, &part->kind))
 			return p;
 	}
 	return NULL;
@@ -160,7 +163,7 @@ static int add_profile(struct merged_request *m, struct merged_scope *s,
 	p = array_push(&s->profiles);
 	if (!p)
 		return -ENOMEM;
-	p->time_unix_ns = part->time_unix_ns;
+	p->time = part->time;
 	p->n_samples = part->n_samples;
 	p->n_before = n_before;
 	move_buffer(&p->kind, &part->kind);
@@ -239,15 +242,6 @@ static int add_resource(struct merged_request *m, const struct wire_field *resou
 
 /* --- writing ------------------------------------------------------------------------------- */
 
-static void put_time(struct wire_buffer *b, uint64_t v)
-{
-	uint8_t bytes[1 + sizeof(v)] = {TIME << 3 | WIRE_FIXED64};
-
-	for (size_t i = 0; i < sizeof(v); i++)
-		bytes[1 + i] = (uint8_t)(v >> (8 * i));
-	put_raw(b, bytes, sizeof(bytes));
-}
-
 static int put_scope(const struct merged_scope *s, struct wire_buffer *out)
 {
 	_cleanup_(wire_buffer_deinit) struct wire_buffer scope = {0}, profile = {0};
@@ -258,7 +252,7 @@ static int put_scope(const struct merged_scope *s, struct wire_buffer *out)
 
 		wire_buffer_clear(&profile);
 		put_raw(&profile, p->kind.bytes, p->kind.n);
-		put_time(&profile, p->time_unix_ns + p->n_before * LATER_NS);
+		otlp_time_put(&profile, &p->time, p->n_before * OTLP_MILLISECOND_NS);
 		put_raw(&profile, p->rest.bytes, p->rest.n);
 		put_raw(&profile, p->samples.bytes, p->samples.n);
 		if (profile.failed)

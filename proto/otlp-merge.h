@@ -13,7 +13,7 @@
  * Writes a request of n bytes again, with one ResourceProfiles for each resource and scope, and one
  * Profile in it for each type and time. A merged Profile has the samples of all of its parts in
  * their order, and the id and the attributes of the first. If it would have more than max_samples
- * Samples, there is another, whose time is a millisecond later than that of the one before.
+ * Samples, there is another, which begins a millisecond earlier than the one before.
  *
  * 0; -EBADMSG: not such a message; -ENOMEM. The caller calls wire_buffer_deinit(ret), also after a
  * failure.

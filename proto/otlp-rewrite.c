@@ -17,6 +17,7 @@
 
 #include "proto/otlp-merge.h"
 #include "proto/otlp-rewrite.h"
+#include "proto/otlp-time.h"
 #include "proto/wire-read.h"
 #include "util/cleanup.h"
 
@@ -90,6 +91,7 @@ struct split {
 	enum otlp_dialect dialect;
 	struct wire_buffer levels[N_LEVELS]; /* of the current messages: each is in the next */
 	struct wire_buffer samples, message, dictionary_out;
+	uint64_t earlier_ns; /* Profiles begin, and end no earlier */
 };
 
 static void split_deinit(struct split *s)
@@ -440,6 +442,7 @@ static int put_profile(struct split *s, const struct wire_field *profile, struct
 {
 	struct cursor c = cursor_of(profile->bytes, profile->n);
 	const uint8_t *begin = c.cur;
+	struct otlp_time time = {0};
 	struct wire_field f;
 	bool whole;
 	int r = put_samples(s, profile, &whole);
@@ -451,12 +454,16 @@ static int put_profile(struct split *s, const struct wire_field *profile, struct
 		if (f.number == SAMPLES ||
 		    (!whole && (f.number == PROFILE_ID || f.number == PROFILE_ATTRIBUTES)))
 			continue;
+		if (s->earlier_ns && otlp_time_take(&f, &time))
+			continue;
 		r = walk_field(s, PROFILE, &f, begin, c.cur, s->marking ? NULL : out);
 		if (r < 0)
 			return r;
 	}
 	if (!whole && !s->marking)
 		put_profile_id(out);
+	if (s->earlier_ns && !s->marking)
+		otlp_time_put(out, &time, s->earlier_ns);
 	put_raw(out, s->samples.bytes, s->samples.n);
 	return s->samples.failed ? -ENOMEM : 1;
 }
@@ -648,7 +655,13 @@ int otlp_adapt(const uint8_t *bytes, size_t n, enum otlp_dialect dialect, struct
 	return r < 0 ? r : otlp_merge(apart.bytes, apart.n, PYROSCOPE_MAX_SAMPLES, ret);
 }
 
-int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2])
+/* The second half's. */
+static uint64_t earlier_of(uint32_t n_halvings)
+{
+	return n_halvings < OTLP_MAX_HALVINGS ? OTLP_REQUEST_NS >> (n_halvings + 1) : 0;
+}
+
+int otlp_split(const uint8_t *bytes, size_t n, uint32_t n_halvings, struct otlp_half ret[2])
 {
 	_cleanup_(split_deinit) struct split s = {0};
 	struct wire_field request = {.bytes = bytes, .n = n};
@@ -667,6 +680,7 @@ int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2])
 	for (int i = 0; i < 2 && r == 0; i++) {
 		s.from = i == 0 ? 0 : first.n;
 		s.to = i == 0 ? first.n : all.n;
+		s.earlier_ns = i == 0 ? 0 : earlier_of(n_halvings);
 		ret[i].n_samples = i == 0 ? first.count : all.count - first.count;
 		r = make_half(&s, &request, &ret[i].bytes);
 	}

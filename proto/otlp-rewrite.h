@@ -17,11 +17,12 @@ struct otlp_half {
 /*
  * Cuts a request of n bytes in two, at half the bytes of all samples. Each half is a valid request:
  * it has the resources and scopes of its own samples, and a dictionary of what these refer to, no
- * more.
+ * more. n_halvings: how often the request was halved before; beyond OTLP_MAX_HALVINGS the halves
+ * begin at the same time.
  *
  * 0; -ENODATA: it has less than two samples; -EBADMSG: not such a message; -ENOMEM.
  */
-int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2]);
+int otlp_split(const uint8_t *bytes, size_t n, uint32_t n_halvings, struct otlp_half ret[2]);
 
 enum otlp_dialect {
 	OTLP_PLAIN, /* the specification */

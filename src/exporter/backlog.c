@@ -93,6 +93,7 @@ static bool write_down(struct destination *d, struct entry *x)
 		.id = x->payload->id,
 		.n_samples = x->n_samples,
 		.time_unix_ns = x->payload->time_unix_ns,
+		.n_halvings = x->payload->n_halvings,
 		.encoding = d->encoding,
 	};
 	int r;

@@ -16,6 +16,7 @@ struct payload {
 	unsigned int refs;	/* references to the bytes */
 	unsigned int unsettled; /* destinations that have neither sent, dropped nor spooled it */
 	uint64_t n_bytes;	/* before compression */
+	uint32_t n_halvings;	/* that made it */
 	struct {
 		uint8_t *bytes; /* NULL: no destination uses this encoding */
 		size_t n;

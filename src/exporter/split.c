@@ -46,7 +46,8 @@ static int make_parts(const struct destination *d, const struct entry *x, uint64
 {
 	struct otlp_half half[2] = {0};
 	uint64_t first = 0;
-	int r = otlp_split(bytes, n, half);
+	uint32_t n_halvings = x->file ? x->file->n_halvings : x->payload->n_halvings;
+	int r = otlp_split(bytes, n, n_halvings, half);
 
 	for (int i = 0; i < 2 && r == 0; i++) {
 		struct payload *p;
@@ -56,6 +57,7 @@ static int make_parts(const struct destination *d, const struct entry *x, uint64
 			break;
 		p = ret[i];
 		p->id = x->file ? x->file->id : x->payload->id;
+		p->n_halvings = n_halvings + 1;
 		p->time_unix_ns =
 			x->payload ? x->payload->time_unix_ns
 				   : clock_realtime_ns() - (now - (uint64_t)x->file->since_ns);

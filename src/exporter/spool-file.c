@@ -37,6 +37,9 @@
 #define BODY_MAX     (PAYLOAD_MAX_BYTES + (PAYLOAD_MAX_BYTES >> 3)) /* incompressible data grows */
 #define SUMMED_FROM  12
 #define HEADER_BYTES (FIXED_BYTES + SPOOL_DESTINATION_MAX)
+/* In the word of the encoding: files of earlier versions have zeros there. */
+#define HALVINGS_SHIFT 16
+#define MAX_HALVINGS   UINT16_MAX
 
 const char *spool_file_name(char name[SPOOL_NAME_MAX], uint64_t seq, const char *suffix)
 {
@@ -99,10 +102,11 @@ static uint64_t get64(const uint8_t *at)
 static size_t encode(const struct spool_header *h, uint8_t out[HEADER_BYTES])
 {
 	size_t n_name = strlen(h->destination), n = FIXED_BYTES + n_name;
+	uint32_t halvings = h->n_halvings < MAX_HALVINGS ? h->n_halvings : MAX_HALVINGS;
 
 	memcpy(out, MAGIC, 8);
 	put32(out + 12, h->crc_body);
-	put32(out + 16, h->encoding);
+	put32(out + 16, h->encoding | halvings << HALVINGS_SHIFT);
 	put32(out + 20, (uint32_t)n_name);
 	put64(out + 24, h->n_body);
 	put64(out + 32, h->n_samples);
@@ -120,7 +124,7 @@ static int decode(struct spool_header *h, const uint8_t *in, size_t n, uint64_t 
 
 	if (n < FIXED_BYTES || memcmp(in, MAGIC, 8) != 0)
 		return -EBADMSG;
-	encoding = get32(in + 16);
+	encoding = get32(in + 16) & UINT16_MAX;
 	n_name = get32(in + 20);
 	if (n_name > SPOOL_DESTINATION_MAX || n_name > n - FIXED_BYTES ||
 	    get32(in + 8) != spool_file_crc(in + SUMMED_FROM, FIXED_BYTES + n_name - SUMMED_FROM) ||
@@ -128,6 +132,7 @@ static int decode(struct spool_header *h, const uint8_t *in, size_t n, uint64_t 
 		return -EBADMSG;
 	*h = (struct spool_header){
 		.crc_body = get32(in + 12),
+		.n_halvings = get32(in + 16) >> HALVINGS_SHIFT,
 		.encoding = encoding,
 		.n_body = get64(in + 24),
 		.n_samples = get64(in + 32),

@@ -15,7 +15,7 @@
 
 struct spool_header {
 	uint64_t id, n_samples, time_unix_ns, n_body;
-	uint32_t crc_body;
+	uint32_t crc_body, n_halvings;
 	enum encoding encoding;
 	char destination[SPOOL_DESTINATION_MAX + 1];
 };

@@ -281,6 +281,7 @@ static struct spool_file *file_of(struct spool *s, uint64_t seq, const struct sp
 		.bytes = spool_file_bytes(h),
 		.since_ns = (int64_t)now - (int64_t)age,
 		.crc = h->crc_body,
+		.n_halvings = h->n_halvings,
 		.destination = strtab_put(&s->names, h->destination),
 		.encoding = h->encoding,
 	};
@@ -296,6 +297,7 @@ int spool_write(struct spool *s, uint64_t seq, const struct spool_item *item, vo
 		.time_unix_ns = item->time_unix_ns,
 		.n_body = item->n_body,
 		.crc_body = spool_file_crc(item->body, item->n_body),
+		.n_halvings = item->n_halvings,
 		.encoding = item->encoding,
 	};
 	struct spool_file *f;

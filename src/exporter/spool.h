@@ -27,6 +27,7 @@ struct spool_limits {
 struct spool_item {
 	const char *destination;
 	uint64_t id, n_samples, time_unix_ns;
+	uint32_t n_halvings;	/* that made it */
 	enum encoding encoding; /* of body */
 	const uint8_t *body;
 	size_t n_body;
@@ -40,6 +41,7 @@ struct spool_file {
 	uint64_t bytes;	  /* of the file */
 	int64_t since_ns; /* when it came (CLOCK_MONOTONIC); below 0: before the boot */
 	uint32_t crc;	  /* of the body */
+	uint32_t n_halvings;
 	strid destination;
 	enum encoding encoding;
 	bool busy;   /* being sent, or not safe yet: the limits spare it */

@@ -21,6 +21,7 @@
 #include <sys/random.h>
 
 #include "proto/otlp-profiles.pb-c.h"
+#include "proto/otlp-time.h"
 #include "src/render/otlp-internal.h"
 #include "src/render/otlp-samples.h"
 #include "util/clock.h"
@@ -45,7 +46,8 @@ struct otlp {
 	size_t max_bytes;
 	bool facts;
 	struct otlp_order order;
-	uint64_t start_unix_ns, end_unix_ns;
+	uint64_t start_unix_ns, end_unix_ns; /* of the window; see otlp-time.h */
+	uint32_t n_payloads;		     /* made so far */
 
 	struct otlp_frames frames;
 
@@ -182,6 +184,14 @@ static void put_profile_strings(struct otlp *o)
 	o->writes_common = o->writes_type[o->type] = true;
 }
 
+/* No other payload of the window begins then. */
+static uint64_t earlier_of(const struct otlp *o)
+{
+	uint64_t ns = o->n_payloads * OTLP_REQUEST_NS;
+
+	return ns < o->start_unix_ns ? ns : o->start_unix_ns;
+}
+
 /* Sets the fields of a Profile except its samples. id: 16 bytes for its id. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
@@ -193,8 +203,8 @@ static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 	profile->period_type->unit_strindex = o->period_type.unit;
 	profile->period =
 		profile_has_period(p) && !has_no_period(p) ? (int64_t)profile_period(p) : 0;
-	profile->time_unix_nano = o->start_unix_ns;
-	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
+	profile->time_unix_nano = o->start_unix_ns - earlier_of(o);
+	profile->duration_nano = o->end_unix_ns - profile->time_unix_nano;
 	profile->attribute_indices = o->attributes;
 	profile->n_attribute_indices = o->n_attributes;
 	/* No id is better than an id that is not unique. */
@@ -442,6 +452,7 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 		r = next_payload(&o, first, &n);
 		if (r == 0)
 			r = sink(ctx, o.out.bytes, o.out.n, n);
+		o.n_payloads++;
 		o.common_written = o.writes_common;
 		memcpy(o.type_written, o.writes_type, sizeof(o.type_written));
 	}

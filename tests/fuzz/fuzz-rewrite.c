@@ -33,7 +33,7 @@ static void split(const uint8_t *bytes, size_t n, unsigned int taken)
 {
 	struct otlp_half halves[2] = {0};
 
-	if (otlp_split(bytes, n, halves) == 0) {
+	if (otlp_split(bytes, n, n % 8, halves) == 0) {
 		for (size_t i = 0; i < 2; i++)
 			if (taken & ~adapt(halves[i].bytes.bytes, halves[i].bytes.n))
 				abort();

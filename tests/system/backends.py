@@ -24,7 +24,7 @@ import rig
 
 RATE = 99
 PERIOD = round(1e9 / RATE)
-TENANTS = ("http", "json", "grpc")
+TENANTS = ("http", "json", "grpc", "cut")  # the last gets each window in parts
 
 
 def build(name):
@@ -203,7 +203,7 @@ def pyroscope_has(port, tenant, kind, service, begin):
 
 
 def pyroscope_sections(port):
-    protocols = {"http": "http/protobuf", "json": "http/json", "grpc": "grpc"}
+    protocols = {"http": "http/protobuf", "json": "http/json", "grpc": "grpc", "cut": "http/protobuf\nmax_request_size = 16K"}
     return "".join(f"[export:pyroscope-{t}]\nendpoint = http://127.0.0.1:{port}\nprotocol = {protocols[t]}\n"
                    f"preset = pyroscope\nheaders = X-Scope-OrgID={t}\n" for t in TENANTS)
 

@@ -156,11 +156,13 @@ class Sink:
 
 
 def windows(views):
-    """(begin, end) in ns of every window seen, in order of time; a window may come in pieces."""
-    found = set()
+    """(begin, end) in ns of every window seen, in order of time. A window may come in pieces, which end together; the
+    first begins last."""
+    found = {}
     for view in views:
         for rp in view.message.resource_profiles:
             for sp in rp.scope_profiles:
                 for p in sp.profiles:
-                    found.add((p.time_unix_nano, p.time_unix_nano + p.duration_nano))
-    return sorted(found)
+                    end = p.time_unix_nano + p.duration_nano
+                    found[end] = max(found.get(end, 0), p.time_unix_nano)
+    return sorted((begin, end) for end, begin in found.items())

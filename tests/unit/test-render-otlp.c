@@ -710,7 +710,7 @@ struct halves {
 static void cut(struct halves *h, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
 	struct otlp_half half[2] = {0};
-	int r = otlp_split(bytes, n, half);
+	int r = otlp_split(bytes, n, 0, half);
 
 	if (r == -ENODATA) {
 		CHECK_INT(check_payload(&h->t, bytes, n, n_samples), ==, 0);
@@ -755,7 +755,7 @@ static int damage_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_
 			h->seed = h->seed * 1664525 + 1013904223;
 			copy[(h->seed >> 4) % n] = (uint8_t)(h->seed >> 24);
 		}
-		r = otlp_split(copy, n_left, half);
+		r = otlp_split(copy, n_left, 0, half);
 		CHECK(r == 0 || r == -EBADMSG || r == -ENODATA);
 		h->n_leaves += r == -EBADMSG;
 		wire_buffer_deinit(&half[0].bytes);
@@ -1176,6 +1176,98 @@ static void test_copies(void)
 	profile_deinit(&p);
 }
 
+/* ---- Requests of one window ---- */
+
+struct requests {
+	uint64_t seen[MAX_SUMS], start_unix_ns, end_unix_ns, n_samples;
+	size_t n;
+	uint32_t seed, n_payloads;
+};
+
+/* Pyroscope keeps times in milliseconds, and one Profile of a series and time. */
+static void add_request(struct requests *of, const uint8_t *bytes, size_t n)
+{
+	struct wire_buffer out = {0};
+	request *r;
+
+	CHECK_INT(otlp_adapt(bytes, n, OTLP_PYROSCOPE, &out), ==, 0);
+	r = unpack(out.bytes, out.n);
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		for (size_t j = 0; j < r->resource_profiles[i]->scope_profiles[0]->n_profiles;
+		     j++) {
+			profile_message p =
+				*r->resource_profiles[i]->scope_profiles[0]->profiles[j];
+
+			CHECK_INT(p.time_unix_nano, <=, of->start_unix_ns);
+			CHECK_INT(p.time_unix_nano + p.duration_nano, ==, of->end_unix_ns);
+			p.time_unix_nano /= 1000000;
+			CHECK_INT(of->n, <, MAX_SUMS);
+			of->seen[of->n++] = hash_series(r, i, &p);
+		}
+	}
+	unpacked_free(r);
+	wire_buffer_deinit(&out);
+}
+
+/* Some are cut, and some of their halves, as by a server that takes less. */
+static void add_halves(struct requests *of, const uint8_t *bytes, size_t n, uint32_t n_halvings)
+{
+	struct otlp_half half[2] = {0};
+	bool cut;
+
+	of->seed = of->seed * 1664525 + 1013904223;
+	cut = n_halvings < 5 && of->seed >> 30 != 0 && otlp_split(bytes, n, n_halvings, half) == 0;
+	if (!cut)
+		add_request(of, bytes, n);
+	for (int i = 0; i < 2 && cut; i++)
+		add_halves(of, half[i].bytes.bytes, half[i].bytes.n, n_halvings + 1);
+	wire_buffer_deinit(&half[0].bytes);
+	wire_buffer_deinit(&half[1].bytes);
+}
+
+static int add_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct requests *of = ctx;
+
+	of->n_samples += n_samples;
+	of->n_payloads++;
+	add_halves(of, bytes, n, 0);
+	return 0;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Whatever becomes of a window, a server sees no two Profiles of a series and time. */
+static void test_no_copies(void)
+{
+	static struct requests of;
+
+	for (uint32_t seed = 1; seed <= 20; seed++) {
+		const struct render_otlp_options options = {.max_bytes = 6000 + 1500 * seed};
+		struct profile p;
+
+		synthetic_random(&p, seed, 300);
+		synthetic_add_types(&p, seed + 100, 100);
+		make_copies(&p);
+		of = (struct requests){.seed = seed,
+				       .start_unix_ns = p.start_unix_ns,
+				       .end_unix_ns = p.end_unix_ns};
+		CHECK_INT(render_otlp(&p, &synthetic_info, &options, add_payload, &of), ==, 0);
+		CHECK_INT(of.n_samples, ==, 600);
+		CHECK_INT(of.n_payloads, >, 1);
+		CHECK_INT(of.n, >, of.n_payloads);
+		qsort(of.seen, of.n, sizeof(of.seen[0]), compare_hashes);
+		for (size_t i = 1; i < of.n; i++)
+			CHECK(of.seen[i] != of.seen[i - 1]);
+		profile_deinit(&p);
+	}
+}
+
 /* One stack that is larger than a payload may be: its leaf goes out, with a marker. */
 static void test_stack_too_large(void)
 {
@@ -1461,6 +1553,7 @@ int main(int argc, char **argv)
 	RUN(test_cut);
 	RUN(test_dialects);
 	RUN(test_copies);
+	RUN(test_no_copies);
 	RUN(test_stack_too_large);
 	RUN(test_hostile);
 	RUN(test_empty);

@@ -125,6 +125,7 @@ static int put_by(put_fn fn, struct spool *s, uint64_t id, size_t n, uint64_t ti
 		.id = id,
 		.n_samples = id + 1,
 		.time_unix_ns = time_unix_ns,
+		.n_halvings = (uint32_t)(id % 7),
 		.encoding = id % N_ENCODINGS,
 		.body = body,
 		.n_body = n,
@@ -157,6 +158,7 @@ static void check_file(struct spool *s, struct spool_file *f)
 {
 	uint8_t *body = NULL, *want = malloc(f->n_body);
 
+	CHECK_INT(f->n_halvings, ==, f->id % 7);
 	CHECK_INT(spool_get(s, f, &body), ==, 0);
 	fill(want, f->n_body, f->id);
 	CHECK_INT(memcmp(body, want, f->n_body), ==, 0);
