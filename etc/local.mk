@@ -91,7 +91,7 @@ image: bundle
 	$(SHELL) $(srcdir)/etc/image/build.sh $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(IMAGE) $(VERSION) $(host_cpu)
 CLEANFILES += $(PACKAGE)-image-*.tar.gz
 EXTRA_DIST += etc/image/Containerfile etc/image/Containerfile.debian etc/image/build.sh etc/image/compose.yaml etc/image/perfwalk.container etc/image/seccomp.json
-EXTRA_DIST += $(addprefix etc/fleet/,alerts.yaml alerts-test.yaml clickhouse.sql dashboard.json gateway.yaml parca.yaml \
+EXTRA_DIST += $(addprefix etc/fleet/,alerts.yaml alerts-test.yaml clickhouse.sql dashboard.json gateway.yaml parca.yaml profiles.json \
 	pyroscope.yaml)
 EXTRA_DIST += etc/kubernetes/perfwalk.yaml $(addprefix etc/kubernetes/chart/,Chart.yaml values.yaml values.schema.json \
 	templates/_helpers.tpl templates/configmap.yaml templates/daemonset.yaml templates/NOTES.txt)

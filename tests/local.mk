@@ -42,7 +42,7 @@ EXTRA_DIST += \
 	tests/system/bombs.py \
 	tests/system/backends.py \
 	tests/system/build-backends.sh \
-	tests/system/build-collector.sh \
+	tests/system/build-collector.sh tests/system/build-dashboards.sh tests/system/dashboards.go \
 	tests/system/build-kubernetes.sh tests/system/cluster.py \
 	tests/system/build-viewers.sh \
 	tests/system/check.py \

@@ -233,11 +233,38 @@ def check_pyroscope(port, sent, units, resources, begin):
     for tenant in TENANTS:
         for kind in sorted(sent):
             check_pyroscope_type(port, tenant, sent, units, kind, begin)
+    check_dashboard(port, sent, begin)
     # A series for each program: "waits" has a dozen threads, and hundreds of processes.
     for service in sorted({name for name, _ in resources}):
         series = pyroscope(port, "http", "Series", begin, matchers=[f'{{service_name="{service}"}}'], labelNames=[])["labelsSet"]
         programs = sum(len(found) for (name, _), found in resources.items() if name == service)
         rig.check(0 < len(series) <= programs, f"Pyroscope: {service}: {len(series)} series of {programs} programs and types")
+
+
+def check_dashboard(port, sent, begin):
+    """What Grafana's data source asks of Pyroscope for etc/fleet/profiles.json has as much as was sent. It puts {} behind the
+    type for the values of a label, of which Pyroscope takes a name alone."""
+    with open(os.path.join(rig.TOP, "etc/fleet/profiles.json"), encoding="utf-8") as f:
+        dashboard = json.load(f)
+    for variable in (v for v in dashboard["templating"]["list"] if v["type"] == "query"):
+        query = variable["query"]
+        names = pyroscope(port, "http", "LabelValues", begin, name=query["labelName"], matchers=[query["profileTypeId"] + "{}"])["names"]
+        wanted = set(sent["samples"]) if variable["name"] == "service" else set(names)
+        rig.check(names and wanted <= set(names), f"dashboard: {variable['label']}: {', '.join(sorted(names))}")
+    for panel in dashboard["panels"]:
+        (target,) = panel["targets"]
+        kind = target["profileTypeId"].split(":")[1]
+        service = {"cpu": "chain", "off_cpu": "waits", "alloc_space": "leak"}[kind]
+        query = {"profileTypeID": target["profileTypeId"],
+                 "labelSelector": target["labelSelector"].replace("$service", service).replace("$host", ".*")}
+        if target["queryType"] == "metrics":
+            series = pyroscope(port, "http", "SelectSeries", begin, step=15, groupBy=target["groupBy"], **query)["series"]
+            labels = {x["name"] for s in series for x in s["labels"]}
+            rig.check(labels == set(target["groupBy"]), f"dashboard: {panel['title']}: {len(series)} series by {labels}")
+            continue
+        found = int(pyroscope(port, "http", "SelectMergeStacktraces", begin, maxNodes=1 << 20, **query)["flamegraph"]["total"])
+        wanted = sum(sent["samples"][service].values()) * PERIOD if kind == "cpu" else sum(sent[kind][service].values())
+        rig.check(found == wanted > 0, f"dashboard: {panel['title']} of {service}: {found} of {wanted}")
 
 
 # ---- Parca ----

@@ -3,7 +3,7 @@
 """The files of docs/fleet.md, run. Known profiles and a real one as lines of JSON: each line against a model; in
 ClickHouse's engine, where the queries of etc/fleet/clickhouse.sql find the sums of the model and of perfwalk report. The
 gateway: a real Collector with etc/fleet/gateway.yaml, killed while its backend is away, has lost nothing. The alerts by
-promtool; the dashboard asks for metrics that the daemon has."""
+promtool; one dashboard asks for metrics that the daemon has, and both are as Grafana's schemas say."""
 import collections
 import csv
 import gzip
@@ -301,12 +301,43 @@ def check_prometheus():
     rig.check(wanted <= have, f"the daemon has all {len(wanted)} metrics that they use" + (f"; not {wanted - have}" if wanted - have else ""))
 
 
+# ---- Grafana's dashboards ----
+
+def mistakes(text):
+    """Of the kinds that the judge has to see: of the dashboard, of a panel, of a query of Pyroscope."""
+    return [text.replace('"annotations"', '"annotation"'), text.replace('"gridPos"', '"gridPlace"', 1),
+            text.replace('"labelSelector"', '"selector"', 1)]
+
+
+def check_dashboards():
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "build-dashboards.sh")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if p.returncode == 77:
+        rig.skip(p.stderr.strip())
+    rig.check(p.returncode == 0, "the judge of dashboards is there" + ("" if p.returncode == 0 else p.stderr[-1000:]))
+
+    def judge(*paths):
+        said = subprocess.run([p.stdout.strip(), *paths], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return said.returncode, said.stdout
+    with open(os.path.join(FLEET, "pyroscope.yaml"), encoding="utf-8") as f:
+        volumes = yaml.safe_load(f)["services"]["grafana"]["volumes"]
+    given = {v.split(":")[0].removeprefix("./") for v in volumes if v.endswith(".json:ro")}
+    rig.check(given == {"dashboard.json", "profiles.json"}, f"Grafana gets {len(given)} dashboards")
+    status, said = judge(*(os.path.join(FLEET, name) for name in sorted(given)))
+    rig.check(status == 0, f"they are as Grafana's schemas say: {said}")
+    with open(os.path.join(FLEET, "profiles.json"), encoding="utf-8") as f:
+        text = f.read()
+    for wrong in mistakes(text):
+        status, said = judge(rig.write("wrong.json", wrong))
+        rig.check(wrong != text and status == 1, f"and one with a mistake is refused: {said.strip().splitlines()[-1:]}")
+
+
 def main():
     rig.need_root()
     source = make_known()
     lines = check_lines(source)
     rig.apart(check_clickhouse, source, lines)
     rig.apart(check_prometheus)
+    rig.apart(check_dashboards)
     rig.apart(check_gateway)
     rig.apart(check_simulator)
 
