@@ -3,8 +3,8 @@
 """The packages of `make deb rpm`, each on a small machine that systemd has booted: installed, run, upgraded with an
 edited configuration, removed and purged; with the drop-in that the kernel needs; what they hold, and their debugging
 information. The machine has this host's files; python3 packages.py SUITE... (make check-packages) takes those of
-Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint look at the packages, and builds HEAD in two
-places."""
+Debian's and Ubuntu's releases, made by debootstrap, has lintian and rpmlint look at the packages, builds HEAD in two
+places, and makes and runs the image on Debian's base."""
 import glob
 import hashlib
 import json
@@ -18,6 +18,8 @@ import time
 import traceback
 import urllib.request
 
+import image
+import otelcol
 import rig
 from machine import Machine
 from sink import Sink
@@ -454,6 +456,36 @@ def check_files(families, packages):
     check_signature()
 
 
+def make_base(root):
+    """An image of a release's files, with what certificate authorities this host has: a registry and a mirror are not asked."""
+    base, certificates = f"localhost/perfwalk-test-base:{os.getpid()}", "etc/ssl/certs/ca-certificates.crt"
+    os.makedirs(os.path.join(rig.path("authorities"), os.path.dirname(certificates)))
+    shutil.copy("/" + certificates, os.path.join(rig.path("authorities"), certificates))
+    archive = rig.path("base.tar")
+    run("tar", "-cf", archive, "-C", root, "--exclude=./dev/*", ".", "-C", rig.path("authorities"), "./" + certificates)
+    run("podman", "import", "-q", archive, base)
+    os.remove(archive)
+    return base
+
+
+def check_debian_image(package, root):
+    """etc/image/Containerfile.debian with that base: `check` finds nothing missing, and the daemon does what `make image`'s
+    does, by the same test."""
+    rig.need_programs("podman", "runc")
+    otelcol.binary()
+    context = os.path.dirname(package)
+    base, image.TAG = make_base(root), f"localhost/perfwalk-test-debian:{os.getpid()}"
+    try:
+        run("podman", "--runtime", "runc", "build", "-q", "--format=docker", "--network=none", f"--build-arg=BASE={base}", "-t", image.TAG,
+            "-f", os.path.join(rig.TOP, "etc/image/Containerfile.debian"), context)
+        options = image.documented_options()
+        image.check_said(options, None, ["perfwalk record -a works here", "capabilities     all that help"])
+        image.check_daemon(options)
+    finally:
+        image.remove()
+        run("podman", "rmi", "-f", base)
+
+
 def root_of(host):
     """host: a suite, or a directory with a root."""
     return host if host.startswith("/") else kept_root(host)
@@ -475,6 +507,8 @@ def on_releases(families, packages, hosts):
     for host in hosts:
         if not os.path.exists(root_of(host)):
             rig.leave_out(f"{host}: its files cannot be had")
+    if "bookworm" in hosts and os.path.exists(root_of("bookworm")):
+        rig.apart(check_debian_image, packages["deb", 1], root_of("bookworm"))
 
 
 def main():
