@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/host src/opener src/cmd
-"""Odd hosts: programs in an LXC and in a systemd-nspawn container, and one of musl, have stacks with names on the host;
+"""Odd hosts: programs in an LXC and in a systemd-nspawn container, and one of musl, have stacks with names on the host,
+and the container's name where it has a scope of systemd's;
 a host whose /proc hides others' processes (hidepid=2) and one without /sys sample like any other, for root and for
 others; `check` ends with the command for what is missing, and inside such containers with what their managers have."""
 import json
@@ -11,6 +12,7 @@ import subprocess
 
 import rig
 from containers import is_of_musl, make_rootfs, own
+from machine import Machine
 
 NAME = f"perfwalk-test-{os.getpid()}"
 PATH = ["main", "chain_one", "chain_two"]
@@ -70,6 +72,27 @@ def check_contained(root, tool, command, named):
             rows = [row for row in map(json.loads, f) if row["process"] == name[:15]]
         said = {(row["container"], row["container_name"]) for row in rows}
         rig.check(said == {(NAME, NAME)}, f"its container is known by its name: {said}")
+
+
+def check_scope(root):
+    """On a host with systemd and its machined, nspawn's container has a scope by its name, which the manager escapes."""
+    missing = [p for p in ("/usr/bin/systemd-nspawn", "/usr/lib/systemd/systemd-machined", "/usr/bin/dbus-daemon") if not os.path.exists(p)]
+    if missing:
+        rig.leave_out(f"{', '.join(missing)}: not installed")
+        return
+    program = rig.perfwalk_for_others()
+    machine = Machine({}, hidden=["etc/perfwalk"], shared=[root, os.path.dirname(program)])
+    machine.run("rm", "/etc/systemd/system/dbus.socket")  # which the machine has no use for else
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "start", "dbus.service", "systemd-machined.service")
+    machine.run("systemd-run", "systemd-nspawn", "-q", "-M", NAME, "-D", root, "--console=pipe", "/bin/" + own("burner"))
+    rig.wait_for("the container is registered", lambda: NAME in machine.try_run("machinectl", "list")[1], 60)
+    rig.wait_for("its program runs", lambda: machine.try_run("pidof", own("burner"))[0] == 0, 60)
+    lines = machine.run(program, "record", "-a", "-q", "-d", "2", "-F", "199", "--format", "ndjson", "-o", "-", timeout=120).splitlines()
+    rows = [row for row in (json.loads(x) for x in lines if x.startswith("{")) if row["process"] == own("burner")[:15]]
+    said = {(row["container"], row["container_name"], row["systemd_unit"]) for row in rows}
+    rig.check({x[:2] for x in said} == {(NAME, NAME)}, f"a registered container of nspawn is known by its name: {said}")
+    machine.halt()
 
 
 # Each with what its configuration or its command is told, and how perfwalk comes in with the libraries of this host.
@@ -171,7 +194,8 @@ def main():
     os.makedirs(os.path.join(root, "usr"))
     rig.write("rootfs/etc/os-release", "ID=test\n")
     check_contained(root, "lxc", lxc, True)
-    check_contained(root, "nspawn", nspawn, False)  # of no scope, without a systemd here
+    check_contained(root, "nspawn", nspawn, False)  # of no scope: check_scope() is for that
+    rig.apart(check_scope, root)
     check_inside()
     check_musl()
     check_hidden("mount -t proc -o hidepid=2 proc /proc", "hidepid", AS_NOBODY, "sudo mount -o remount,gid=65534 /proc")
