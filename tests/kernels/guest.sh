@@ -417,12 +417,13 @@ seen()
 }
 
 # tried WHO TYPE OPTIONS EVENT PATTERN COMMAND...: a capture of each type that can be had, with stacks of the command, or
-# the refusal, with the reason that the list has. On a slow machine names may not be read in time: once more.
+# the refusal, with the reason that the list has. On a slow machine names may not be read in time, and buffers get full:
+# once more.
 tried()
 {
 	listed "$2"
 	text="$1: $2: $here, and so does record $3${row##*"$here"}"
-	for _ in 1 2 3; do
+	for _ in 1 2 3 4 5 6; do
 		try_type "$@"
 		status=$?
 		[ $status -ne 0 ] || break
@@ -517,7 +518,8 @@ probes()
 	perfwalk record -e uprobe:/w/marked:work $marker -o u.pb.gz -- /w/marked >u.log 2>&1
 	status=$?
 	eval "$(sed -nE 's/^work ([0-9]+) marker ([0-9]+) watched ([0-9]+)$/calls=\1 passes=$((\2 + \3))/p' u.log)"
-	[ $status -eq 0 ] && grep -qE "^  marked:work +$(echo "$calls" | sed -E 's/([0-9])([0-9]{3})$/\1,\2/')( |\$)" u.log &&
+	# One event alone has no line of its own.
+	[ $status -eq 0 ] && grep -qE "^(  marked:work|Samples) +$(echo "$calls" | sed -E 's/([0-9])([0-9]{3})$/\1,\2/')( |\$)" u.log &&
 		{ [ -z "$marker" ] || grep -qE "^  pass +$passes( |\$)" u.log; }
 	check $? "probes of user code: $calls calls of a function${marker:+ and $passes passes of a marker}" u.log
 }
