@@ -217,25 +217,27 @@ static int look_at(struct broker *b, const struct events *e, uint32_t pid, int o
 	return r < 0 ? r : add_if_room(b, e, TAKE_FD(fd), &facts, &places);
 }
 
-/* The mapped file that the profiler asks for. It is one of a local disk, so that neither we nor the
- * kernel, which reads it for a probe, wait for a server. */
-static int open_file(struct broker *b, const struct mapped_file_name *name)
+/*
+ * The mapped file that the profiler asks for. It is one of a local disk, so that neither we nor the
+ * kernel, which reads it for a probe, wait for a server: the helper has made sure of that, and our
+ * own reads need no deadline. They compare bytes, and give them no meaning.
+ */
+static int open_file(struct broker *b, const struct message *ask,
+		     const struct mapped_file_name *name)
 {
-	struct message m = {.type = MESSAGE_ASK_COPY};
 	struct file_identity id;
 
 	if (b->state != BROKER_RUNNING)
 		return -ENOENT;
-	m.ask_file = *name;
-	if (!message_text_ok(m.ask_file.path, sizeof(m.ask_file.path)))
+	if (!message_text_ok(name->path, sizeof(name->path)))
 		return -EBADMSG;
-	return opener_helper_open(supervisor_opener(b->supervisor), &m, &id);
+	return opener_helper_open(supervisor_opener(b->supervisor), ask, &id);
 }
 
 int broker_add_copy(struct broker *b, const struct message *ask)
 {
 	const struct events *e = b->options.n_pids > 0 ? NULL : find_picked(b);
-	int fd = e ? open_file(b, &ask->ask_file) : -ENOENT;
+	int fd = e ? open_file(b, ask, &ask->ask_file) : -ENOENT;
 
 	return fd < 0 ? fd : look_at(b, e, ask->ask_file.pid, fd);
 }
@@ -251,14 +253,14 @@ static int look_at_allocator(struct broker *b, const struct events *e, const str
 	struct uprobe_site ended = {.offset = ask->ask_allocator.ended};
 	uint32_t n = ask->ask_allocator.n_picked, pid = ask->ask_allocator.file.pid;
 	_cleanup_close_ int fd = owned_fd;
-	enum allocator of = allocator_of_file(fd, pid);
+	enum allocator of = allocator_is_java(fd) ? ALLOCATOR_JAVA : ALLOCATOR_GO;
 	const struct copy_places places = {whats[of], picked, &ended, n, ended.offset != 0};
 	struct library_copy facts;
 	int r = identify(b, pid, fd, &facts);
 
 	if (r != 0)
 		return r < 0 ? r : 0;
-	if (of == ALLOCATOR_NONE || n == 0 || n > ARRAY_SIZE(picked) ||
+	if (n == 0 || n > ARRAY_SIZE(picked) ||
 	    (places.n_ended && !allocator_may_begin(of, fd, ended.offset)))
 		return -ESTALE;
 	for (uint32_t i = 0; i < n; i++) {
@@ -273,7 +275,7 @@ static int look_at_allocator(struct broker *b, const struct events *e, const str
 int broker_add_allocator(struct broker *b, const struct message *ask)
 {
 	const struct events *e = find_picked(b);
-	int fd = e ? open_file(b, &ask->ask_allocator.file) : -ENOENT;
+	int fd = e ? open_file(b, ask, &ask->ask_allocator.file) : -ENOENT;
 
 	return fd < 0 ? fd : look_at_allocator(b, e, ask, fd);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/opener/allocators.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/file-identity.h"
 
 #define ALIGNMENT 16
 
-static bool is_java(int fd)
+bool allocator_is_java(int fd)
 {
 	static const char library[] = "/libjvm.so", deleted[] = " (deleted)";
 	size_t n_library = sizeof(library) - 1, n_deleted = sizeof(deleted) - 1;
@@ -26,22 +26,25 @@ static bool is_java(int fd)
 	return n > (ssize_t)n_library && memcmp(target + n - n_library, library, n_library) == 0;
 }
 
-/* The program may be on a filesystem whose server does not answer, so use cached attributes. */
+/* The program may be on a filesystem whose server does not answer: it is not opened, and its
+ * identity is what is cached, where the kernel can tell that. */
 static bool is_program(int fd, uint32_t pid)
 {
-	struct statx exe;
-	struct stat ours;
+	struct file_identity exe, ours;
+	_cleanup_close_ int exe_fd = -EBADF;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &exe) == 0 &&
-	       fstat(fd, &ours) == 0 && exe.stx_ino == ours.st_ino &&
-	       makedev(exe.stx_dev_major, exe.stx_dev_minor) == ours.st_dev;
+	exe_fd = open(path, O_PATH | O_CLOEXEC);
+	return exe_fd >= 0 && file_identity_get(exe_fd, &exe) == 0 &&
+	       file_identity_get(fd, &ours) == 0 && exe.dev == ours.dev && exe.ino == ours.ino;
 }
 
 enum allocator allocator_of_file(int fd, uint32_t pid)
 {
-	return is_java(fd) ? ALLOCATOR_JAVA : is_program(fd, pid) ? ALLOCATOR_GO : ALLOCATOR_NONE;
+	return allocator_is_java(fd) ? ALLOCATOR_JAVA
+	       : is_program(fd, pid) ? ALLOCATOR_GO
+				     : ALLOCATOR_NONE;
 }
 
 bool allocator_may_begin(enum allocator of, int fd, uint64_t offset)

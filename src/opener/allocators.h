@@ -8,8 +8,10 @@
 enum allocator { ALLOCATOR_NONE, ALLOCATOR_JAVA, ALLOCATOR_GO };
 
 /* What fd (borrowed) is: a Java VM's library, by its name, or the program of process pid, which may
- * be Go's. */
+ * be Go's. The program's filesystem may keep the caller waiting. */
 enum allocator allocator_of_file(int fd, uint32_t pid);
+/* The first part of that, which waits for nobody. */
+bool allocator_is_java(int fd);
 /* Can a function begin at that offset of the file? It must be a multiple of 16; compilers of C++
  * begin with a push, Go's with a look at the stack's limit. */
 bool allocator_may_begin(enum allocator of, int fd, uint64_t offset);

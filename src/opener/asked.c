@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
+#include "src/opener/allocators.h"
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
 
@@ -26,6 +27,20 @@ static int open_local(const struct message *ask, struct file_identity *ret)
 	return -ENOTSUP;
 }
 
+/* The same, of a runtime with an allocator of its own. */
+static int open_allocator(const struct message *ask, struct file_identity *ret)
+{
+	struct message file = {.type = MESSAGE_ASK_COPY};
+	int fd;
+
+	file.ask_file = ask->ask_allocator.file;
+	fd = open_local(&file, ret);
+	if (fd < 0 || allocator_of_file(fd, file.ask_file.pid) != ALLOCATOR_NONE)
+		return fd;
+	(void)close_fd(fd);
+	return -ESTALE;
+}
+
 int opener_asked_file(const struct message *ask, struct file_identity *ret)
 {
 	*ret = (struct file_identity){0};
@@ -35,6 +50,8 @@ int opener_asked_file(const struct message *ask, struct file_identity *ret)
 		return opener_mapped_file(ask, ret);
 	case MESSAGE_ASK_COPY:
 		return open_local(ask, ret);
+	case MESSAGE_ASK_ALLOCATOR:
+		return open_allocator(ask, ret);
 	case MESSAGE_ASK_RECORDED_FILE:
 		return opener_recorded_file(ask, ret);
 	case MESSAGE_ASK_MAPS:

@@ -146,6 +146,11 @@ static struct stuck_subject subject_of(const struct message *ask)
 		s.major = ask->ask_file.major;
 		s.minor = ask->ask_file.minor;
 		break;
+	case MESSAGE_ASK_ALLOCATOR:
+		s.pid = ask->ask_allocator.file.pid;
+		s.major = ask->ask_allocator.file.major;
+		s.minor = ask->ask_allocator.file.minor;
+		break;
 	case MESSAGE_ASK_MAPS:
 	case MESSAGE_ASK_PERF_MAP:
 	case MESSAGE_ASK_MEMORY:

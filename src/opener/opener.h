@@ -132,7 +132,8 @@ int opener_context(const struct message *ask);
 
 /*
  * Opens the file that a request is for, by its type: the result of opener_mapped_file() (for a
- * probe, in MESSAGE_ASK_COPY, -ENOTSUP on any filesystem with a server),
+ * probe, in MESSAGE_ASK_COPY and _ALLOCATOR, -ENOTSUP on any filesystem with a server, and in the
+ * latter -ESTALE if it is neither libjvm.so nor the program of the process),
  * opener_recorded_file(), opener_perf_map(), opener_memory(), opener_debug_file(),
  * opener_split_file(), opener_blocked() or opener_context(). -EOPNOTSUPP: a request of another
  * type. *ret: the identity of a mapped, recorded or debug file; else all 0.

@@ -4,12 +4,17 @@
 #include "tests/unit/fuse-file.h"
 #include "tests/unit/test.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <stddef.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "src/opener/allocators.h"
+#include "util/cleanup.h"
 
 #define PATIENCE_TURNS 60000 /* of a millisecond */
 
@@ -40,6 +45,35 @@ static void test_names(void)
 	(void)close(fd);
 	(void)close(own);
 	CHECK_INT(rmdir(dir), ==, 0);
+}
+
+/* As before Linux 4.11. Of the test's own process: it stays. */
+static void refuse_statx(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {ARRAY_SIZE(code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+		SKIP("no filter of system calls");
+}
+
+static void test_without_statx(void)
+{
+	int own = open_own(), other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	refuse_statx();
+	CHECK_INT(syscall(SYS_statx, own, "", AT_EMPTY_PATH, 0, NULL), ==, -1);
+	CHECK_INT(errno, ==, ENOSYS);
+	CHECK_INT(allocator_of_file(own, (uint32_t)getpid()), ==, ALLOCATOR_GO);
+	CHECK_INT(allocator_of_file(other, (uint32_t)getpid()), ==, ALLOCATOR_NONE);
+	(void)close(own);
+	(void)close(other);
 }
 
 /* This program again, from the file of the filesystem: it says that it runs, and stays. */
@@ -128,5 +162,6 @@ int main(int argc, char **argv)
 	}
 	RUN(test_names);
 	RUN(test_silent);
+	RUN(test_without_statx); /* the last one */
 	return 0;
 }
