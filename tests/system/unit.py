@@ -2,7 +2,8 @@
 # Rooms: src/broker src/process src/opener src/cmd
 """The systemd unit and its drop-ins, each under a systemd that was booted for it: what systemd thinks of them, and that
 the daemon does there all that it does elsewhere: profiles with names and containers, ctl, reload, a spool over restarts,
-children that are killed, an end in time."""
+children that are killed, also for want of memory, an end in time."""
+import atexit
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import stat
 import time
 
 import rig
+from cgroup_dirs import MemoryLimit
 from inside import source, unit
 from machine import Machine
 from sink import Sink
@@ -119,6 +121,29 @@ def killed(machine, sink, name):
     delivered(machine, sink, name)
 
 
+def out_of_memory(machine, sink, name):
+    """The kernel kills a child because its control group has no memory left: with a limit of its own, which the next
+    windows exceed. Another one has its place, the log says it, and the service is what it was."""
+    service = "ActiveState", "MainPID", "NRestarts", "Result"
+    before = machine.run("systemctl", "show", "--property=" + ",".join(service), "perfwalk")
+    for child in ("symbolizer", "profiler"):
+        limit = MemoryLimit(f"perfwalk-unit-{os.getpid()}", 64 << 10)
+        if not limit.path:
+            rig.leave_out(limit.missing)
+            return
+        atexit.register(limit.remove)
+        victim = rig.wait_for(f"{name}: the {child} runs", lambda c=child: role(machine, c), 30)
+        limit.take([victim])
+        rig.wait_for(f"{name}: another {child}", lambda c=child, v=victim: role(machine, c) not in (0, v), 60)
+        rig.check(limit.killed() == 1, f"{name}: the kernel killed the {child} for want of memory")
+        limit.remove()
+        said = rig.wait_for("the journal", lambda c=child: re.search(rf"{c} \(pid \d+\) was killed by signal 9.*", journal(machine)))
+        rig.check(True, f"{name}: the journal has {said[0]}")
+    after = machine.run("systemctl", "show", "--property=" + ",".join(service), "perfwalk")
+    rig.check(after == before and "Result=success" in after, f"{name}: to systemd nothing has happened: {' '.join(after.split())}")
+    delivered(machine, sink, name)
+
+
 def reloaded(machine, sink, name):
     broker = main_pid(machine)
     machine.write(CONFIG, config(sink.port, 97))
@@ -189,6 +214,7 @@ def variant(machine, name, drop_in, root=True, graded=True):
             "systemctl", "show", "-P", "StatusText", "perfwalk"), 60)
         rig.check(True, f"{name}: systemctl status counts them")
         if graded:
+            out_of_memory(machine, sink, name)
             killed(machine, sink, name)
             reloaded(machine, sink, name)
         else:
