@@ -462,34 +462,21 @@ static bool is_switch(const struct record_layout *l, const void *bytes, size_t n
 	       s->header.type == PERF_RECORD_SAMPLE && s->header.size == n;
 }
 
-static bool decode_any(const struct record_layout *l, const void *bytes, size_t n,
-		       struct record *ret)
+/* false: nobody wants it. bytes: with their header h. */
+static bool decode_event(const struct record_layout *l, const void *bytes, size_t n,
+			 const struct perf_event_header *h, struct cursor c, struct record *ret)
 {
-	struct cursor c = cursor_make(bytes, n), end;
-	size_t trailer;
-	struct perf_event_header h;
-	struct record r, id;
+	size_t trailer = trailer_size(l);
+	struct record r = {.type = RECORD_BAD}, id = r;
+	struct cursor end;
 	bool wanted;
 
-	cursor_read(&c, &h, sizeof(h));
-	if (!cursor_ok(&c) || h.size != n || (uintptr_t)bytes & 7)
-		goto bad;
-	/* Of these there are many, and a record is large: no copies. */
-	if (h.type == PERF_RECORD_SAMPLE) {
-		*ret = (struct record){.type = RECORD_BAD};
-		read_sample(l, &c, h.misc, ret);
-		if (!cursor_ok(&c))
-			goto bad;
-		return true;
-	}
-	trailer = trailer_size(l);
 	if (trailer > cursor_left(&c))
 		goto bad;
-	r = id = (struct record){.type = RECORD_BAD};
 	end = cursor_make((const uint8_t *)bytes + n - trailer, trailer);
 	c.end -= trailer;
 	read_trailer(l, &end, &id);
-	wanted = read_event(l, &c, &h, &r);
+	wanted = read_event(l, &c, h, &r);
 	if (!cursor_ok(&c))
 		goto bad;
 	if (!wanted)
@@ -509,6 +496,27 @@ static bool decode_any(const struct record_layout *l, const void *bytes, size_t 
 	return true;
 bad:
 	*ret = (struct record){.type = RECORD_BAD};
+	return true;
+}
+
+static bool decode_any(const struct record_layout *l, const void *bytes, size_t n,
+		       struct record *ret)
+{
+	struct cursor c = cursor_make(bytes, n);
+	struct perf_event_header h;
+	bool good;
+
+	cursor_read(&c, &h, sizeof(h));
+	good = cursor_ok(&c) && h.size == n && ((uintptr_t)bytes & 7) == 0;
+	if (good && h.type != PERF_RECORD_SAMPLE)
+		return decode_event(l, bytes, n, &h, c, ret);
+	*ret = (struct record){.type = RECORD_BAD};
+	if (!good)
+		return true;
+	/* Of these there are many, and a record is large: no copies, and no locals of that size. */
+	read_sample(l, &c, h.misc, ret);
+	if (!cursor_ok(&c))
+		*ret = (struct record){.type = RECORD_BAD};
 	return true;
 }
 
