@@ -18,6 +18,7 @@ import rig
 import spdx
 from badserver import Server, answer, certificates
 from containers import is_of_musl
+from hardening import check_shipped
 
 ENTER = ("mount -t proc proc $0/proc && mount -t sysfs sys $0/sys && mount --rbind /dev $0/dev && "
          "exec chroot $0 \"$@\"")
@@ -170,6 +171,7 @@ def main():
     root = make_root()
     archive = unpack(root)
     program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
+    check_shipped(root + program, None, os.path.dirname(rig.perfwalk()), ["/usr/local/lib/perfwalk"])
     check_libraries(root, program)
     check_parts(root, program)
     rig.start(["./chain"], cwd=rig.build_workloads("chain"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: any
 """What configure asked the compiler and the linker for is in the program: each protection is read back from it.
-Needs no root."""
+Needs no root. The tests bundle and packages look at the programs that these ship (check_shipped())."""
 import os
 import re
 import subprocess
@@ -52,8 +52,10 @@ def check_dynamic(program):
     text = read("readelf", "-dW", program)
     flags = " ".join(re.findall(r"\(FLAGS(?:_1)?\) +(?:Flags: )?(.*)", text)).split()
     rig.check("PIE" in flags, "the program goes to any address (PIE)")
-    rig.check("BIND_NOW" in flags and "NOW" in flags, "all its calls are bound at its start, so RELRO covers their table")
-    rig.check(not re.search(r"\((RPATH|RUNPATH|TEXTREL)\)", text), "no path for libraries, no relocations in code")
+    rig.check(("BIND_NOW" in flags or "(BIND_NOW)" in text) and "NOW" in flags,
+              "all its calls are bound at its start, so RELRO covers their table")
+    rig.check("(TEXTREL)" not in text, "no relocations in code")
+    return text
 
 
 def functions(program):
@@ -88,13 +90,44 @@ def skipped_stack(program, others, machine):
     return found
 
 
-def check_code(program, compiler, machine):
+def check_imports(program):
     imported = set(re.findall(r" [Uw] (\w+)", read("nm", "-D", program)))
     rig.check("__stack_chk_fail" in imported, "overwritten stacks are noticed")
-    guards = sum("__stack_chk_fail" in line for _, body in functions(program) for line in body)
-    rig.check(guards > 200, f"the stack is checked at {guards} places: more than where there are arrays of bytes")
     checked = sorted(name for name in imported if re.fullmatch(r"__\w+_chk", name))
     rig.check(len(checked) >= 5, f"the C library checks sizes: {' '.join(checked)}")
+
+
+def check_shadow_stack(program, compiler, machine):
+    if machine == "x86_64" and takes(compiler, JUMPS[machine][0]):
+        rig.check("SHSTK" in read("readelf", "-nW", program), "it may run with a shadow stack")
+
+
+def check_flags(build, debug):
+    """gcc writes its options into the debugging information of each file that it compiles."""
+    flags = [x for x in variable(build, "HARDENING_CFLAGS").split() if x.startswith("-f") and "=/" not in x and "-map=" not in x]
+    rows = re.findall(r"DW_AT_producer .*: (GNU C\d.*)", read("readelf", "--debug-dump=info", "--dwarf-depth=1", debug))
+    if not rows:
+        rig.leave_out("which options the compiler had: only gcc tells")
+        return
+    lacking = sorted({flag for row in rows for flag in flags if flag not in row.split()})
+    rig.check(len(rows) > 100 and not lacking, f"{len(rows)} files were compiled with {' '.join(flags)}"
+              + "".join(f"\n    not all with {flag}" for flag in lacking))
+
+
+def check_shipped(program, debug, build, libraries=()):
+    """One that was stripped, what was taken from it (None: it is not shipped), and where alone it looks for its libraries."""
+    check_segments(program)
+    path = re.findall(r"\((?:RPATH|RUNPATH)\) .*\[(.*)\]", check_dynamic(program))
+    rig.check(path == list(libraries), f"the path of its libraries: {path or 'the usual one'}")
+    check_imports(program)
+    check_shadow_stack(program, variable(build, "CC").split(), variable(build, "host_cpu"))
+    if debug:
+        check_flags(build, debug)
+
+
+def check_code(program, compiler, machine):
+    guards = sum("__stack_chk_fail" in line for _, body in functions(program) for line in body)
+    rig.check(guards > 200, f"the stack is checked at {guards} places: more than where there are arrays of bytes")
     if machine not in JUMPS:
         rig.leave_out(f"how a program of {machine} moves its stack, and which jumps it refuses, is not known here")
         return
@@ -105,8 +138,9 @@ def check_code(program, compiler, machine):
     if takes(compiler, flag):
         bodies = dict(functions(program))
         rig.check(re.match(first, bodies["main"][0]), f"main begins with {bodies['main'][0]}: jumps to elsewhere are refused")
-        if machine == "x86_64":
-            rig.check("SHSTK" in read("readelf", "-nW", program), "it may run with a shadow stack")
+    if takes(compiler, "-ftrivial-auto-var-init=zero"):
+        rig.check("-ftrivial-auto-var-init=zero" in variable(os.path.dirname(program), "HARDENING_CFLAGS"),
+                  "configure asks for locals that begin with 0")
 
 
 def main():
@@ -117,9 +151,9 @@ def main():
         rig.skip("the program under test is not in its build directory")
     if "-fsanitize" in variable(build, "PW_CFLAGS"):
         rig.skip("the program has sanitizers")
-    check_segments(program)
-    check_dynamic(program)
+    check_shipped(program, program, build)
     check_code(program, variable(build, "CC").split(), variable(build, "host_cpu"))
 
 
-rig.run(main)
+if __name__ == "__main__":
+    rig.run(main)

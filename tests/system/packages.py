@@ -21,6 +21,7 @@ import urllib.request
 import image
 import otelcol
 import rig
+from hardening import check_flags, check_shipped
 from machine import Machine
 from sink import Sink
 
@@ -159,10 +160,12 @@ def check_contents(family, packages):
     missing = [path for path in HELD if not os.path.exists(root + path)]
     rig.check(not missing, f"{name}: it holds all of {len(HELD)} that it has to" + "".join("\n    " + m for m in missing))
     debug = unpack(family, packages[name, "debug"], rig.path(f"{name}-debug-unpacked"))
+    check_shipped(root + "/usr/bin/perfwalk", None, build_directory())
     (build_id,) = notes(root + "/usr/bin/perfwalk")
     path = f"{debug}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     rig.check(os.path.exists(path) and notes(path) == [build_id], f"{name}: debugging information of this program")
     rig.check("DW_AT_name" in run("readelf", "--debug-dump=info", "--dwarf-depth=2", path), f"{name}: DWARF is in it")
+    check_flags(build_directory(), path)
 
 
 def config(port):
