@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What cloud-init wrote down at boot comes first. Without it the firmware of the virtual machine
- * says what it is, as cloud-init itself and the providers' own tools take it: names that the
- * provider documents, compared whole.
+ * says what it is, compared whole: the vendor that systemd takes for Amazon's (src/basic/virt.c),
+ * the product and the asset tag that cloud-init takes for Google's and Azure's (tools/ds-identify).
+ *
+ * Amazon's older machines, on Xen, have another vendor. They would be known only by a UUID that
+ * begins with ec2, which Amazon's documentation (identify_ec2_instances) calls inaccurate, since
+ * other machines may have such a one, too. A wrong provider is worse than none.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -78,7 +82,7 @@ const char *cloud_provider(void)
 							    : provider_of_firmware();
 }
 
-/* "i-" and 8 or 17 hexadecimal digits. */
+/* "i-" and 8 or 17 hexadecimal digits: on Nitro the tag of the board is that, says the same page. */
 static bool is_instance_of_aws(const char *id)
 {
 	size_t n = strlen(id);
