@@ -65,7 +65,7 @@ struct status_counts {
 	} reader;
 	struct status_said {		   /* profiler: what programs say of themselves */
 		uint64_t labels_refused;   /* samples that lack some of their labels */
-		uint64_t texts_refused;	   /* attributes of processes, at each look */
+		uint64_t texts_refused;	   /* attributes of processes, each once */
 		uint64_t programs_refused; /* that readers have no room for */
 	} said;
 	uint64_t store_samples_lost; /* exporter: this and the rest */

@@ -12,9 +12,11 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/globs.h"
+#include "util/hash.h"
 #include "util/text.h"
 
-#define MAX_ATTRIBUTES	 64 /* of a process */
+#define MAX_ATTRIBUTES	 64  /* of a process */
+#define MAX_REFUSED	 256 /* of a process, that are counted */
 #define MAX_KEY_BYTES	 128
 #define MAX_THREAD_KEYS	 256
 #define MAX_VALUE_BYTES	 1024
@@ -36,6 +38,7 @@
 /* The attributes of a process while they are collected. */
 struct collection {
 	struct sayings *of;
+	struct process_said *said; /* it is for */
 	FILE *out;
 	char *text;
 	size_t n;
@@ -48,7 +51,31 @@ struct collection {
 	char unknown_schema[32]; /* "": there is none */
 };
 
+/* By the hashes of their keys. */
+struct refused_attributes {
+	uint64_t keys[MAX_REFUSED];
+	uint32_t n;
+};
+
 /* ---- One attribute ---- */
+
+/* It counts once, however often the process is looked at. */
+static void refuse(struct collection *c, const void *key, size_t n)
+{
+	struct refused_attributes *r = c->said->refused;
+	uint64_t hash = hash_bytes(key, n, 0);
+
+	if (!r)
+		r = c->said->refused = calloc(1, sizeof(*r));
+	for (uint32_t i = 0; r && i < r->n; i++) {
+		if (r->keys[i] == hash)
+			return;
+	}
+	if (!r || r->n == MAX_REFUSED)
+		return;
+	r->keys[r->n++] = hash;
+	c->of->n_refused++;
+}
 
 static bool is_known(const struct collection *c, const char *key)
 {
@@ -86,7 +113,7 @@ static void add(struct collection *c, const struct label *l)
 	    !globs_allow(c->of->allow, c->of->deny, l->key))
 		return;
 	if (!has_room(c, strlen(l->key) + (l->text ? strlen(l->text) : 20))) {
-		c->of->n_refused++;
+		refuse(c, l->key, strlen(l->key));
 		return;
 	}
 	(void)snprintf(c->keys[c->n_keys++], MAX_KEY_BYTES, "%s", l->key);
@@ -101,7 +128,7 @@ static void add_text(struct collection *c, const char *key, const char *text)
 	char clean_key[MAX_KEY_BYTES], clean[MAX_VALUE_BYTES];
 
 	if (strlen(key) >= MAX_KEY_BYTES || strlen(text) >= MAX_VALUE_BYTES) {
-		c->of->n_refused++;
+		refuse(c, key, strlen(key));
 		return;
 	}
 	(void)text_clean(clean_key, sizeof(clean_key), key, SIZE_MAX);
@@ -163,7 +190,7 @@ static void add_list(struct collection *c, const char *key, const uint8_t *bytes
 	struct label_list l = {.n = 0};
 
 	if (process_context_each_text(bytes, n, label_list_add, &l) < 0 || l.refused)
-		c->of->n_refused++;
+		refuse(c, key, strlen(key));
 	else if (l.n_items)
 		add(c, &(struct label){.key = key, .text = l.text, .unit = "list"});
 }
@@ -188,7 +215,7 @@ static int take_attribute(void *ctx, const struct process_context_attribute *a)
 	}
 	(void)text_clean(key, sizeof(key), (const char *)a->key, a->n_key);
 	if (!fits(key, a)) {
-		c->of->n_refused++;
+		refuse(c, a->key, a->n_key);
 		return 0;
 	}
 	if (a->kind == PROCESS_CONTEXT_DOUBLE) {
@@ -289,7 +316,8 @@ static void replace(struct process_said *s, struct collection *c)
 	if (same)
 		return;
 	if (of->n_bytes - s->n_text + c->n > MAX_TOTAL_BYTES) {
-		of->n_refused += c->n_keys;
+		for (uint32_t i = 0; i < c->n_keys; i++)
+			refuse(c, c->keys[i], strlen(c->keys[i]));
 		return;
 	}
 	of->n_bytes += c->n - s->n_text;
@@ -382,6 +410,7 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT || fd == -EBUSY)
 		return false;
 	c->of = of;
+	c->said = s;
 	c->in_pod = in_pod;
 	if (fd >= 0 && !take_all(s, c, fd))
 		return false;
@@ -474,6 +503,7 @@ static uint64_t next_delay(const struct process_said *s, const struct sayings *o
 static void forget_program(struct process_said *s)
 {
 	free_keys(s->keys, s->n_keys);
+	free(s->refused);
 	*s = (struct process_said){.text = s->text,
 				   .n_text = s->n_text,
 				   .service = s->service,
@@ -531,6 +561,7 @@ void process_said_deinit(struct process_said *s, struct sayings *of)
 	of->n_bytes -= s->n_text;
 	free(s->text);
 	free(s->service);
+	free(s->refused);
 	free_keys(s->keys, s->n_keys);
 	of->n_sizes -= s->size.open;
 	process_size_close(&s->size);

@@ -20,6 +20,7 @@
 #include "util/log.h"
 
 struct outside;
+struct refused_attributes;
 
 /* Of all processes. */
 struct sayings {
@@ -27,7 +28,7 @@ struct sayings {
 	const char *allow, *deny; /* globs of keys, borrowed; NULL: all, and none */
 	uint64_t interval_ns;	  /* between looks at a context */
 	size_t n_bytes;		  /* of all attributes kept; bounded */
-	uint64_t n_refused;	  /* attributes that did not fit */
+	uint64_t n_refused;	  /* attributes that did not fit, each once for its process */
 	uint64_t n_samples;	  /* credit of samples for looks; bounded */
 	uint32_t n_sizes;	  /* of processes whose sizes are known; bounded */
 	struct log_ratelimit schemas;
@@ -37,9 +38,10 @@ struct sayings {
 struct process_said {
 	char *text; /* in the form of src/profile/labels.h; NULL: nothing */
 	size_t n_text;
-	char *service;	  /* the service.name among it; NULL: none */
-	uint32_t version; /* grows when text changes */
-	uint32_t n_execs; /* of the process, at the last look */
+	char *service;			    /* the service.name among it; NULL: none */
+	struct refused_attributes *refused; /* those that were counted; NULL: none */
+	uint32_t version;		    /* grows when text changes */
+	uint32_t n_execs;		    /* of the process, at the last look */
 	bool looked;
 	/* Its threads publish contexts in a variable; node: as Node.js does. */
 	bool threads, node;

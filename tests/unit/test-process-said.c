@@ -302,6 +302,49 @@ static void test_context_that_is_being_written(void)
 	CHECK_INT(munmap(header, PUBLISHED_BYTES), ==, 0);
 }
 
+/* A resource with an attribute of service.name and others whose values are too long. */
+static uint32_t put_long(uint8_t *payload, const char *const *keys, size_t n)
+{
+	static uint8_t both[4096], inner[16384];
+	static char text[2000];
+	uint8_t *at = published_put_pair(inner, 1, "service.name", 1, "shop", 4, both);
+
+	memset(text, 'x', sizeof(text));
+	for (size_t i = 0; i < n; i++)
+		at = published_put_pair(at, 1, keys[i], 1, text, sizeof(text), both);
+	return (uint32_t)(published_put(payload, 1, inner, (size_t)(at - inner)) - payload);
+}
+
+/* What does not fit counts once for a process, not at each of its contexts. */
+static void test_refused_once(void)
+{
+	static const char *const keys[] = {"a.long", "b.long", "c.long"};
+	static uint8_t payload[16384];
+	struct published_header *header = published_map(1);
+	struct process_said s = {.text = NULL}, other = {.text = NULL};
+	uint64_t before = of.n_refused, now = 10 * NSEC_PER_SEC;
+
+	CHECK(header);
+	published_set(header, payload, put_long(payload, keys, 2), 7);
+	CHECK_INT(look(&s, getpid(), 1, 0, now), ==, ALL_IT_SAYS);
+	CHECK_INT(of.n_refused - before, ==, 2);
+	for (uint64_t stamp = 8; stamp < 12; stamp++) {
+		published_set(header, payload, put_long(payload, keys, 2), stamp);
+		CHECK_INT(look(&s, getpid(), 1, 0, now += 100 * NSEC_PER_SEC), ==, ALL_IT_SAYS);
+	}
+	CHECK_INT(s.published_ns, ==, 11);
+	CHECK_INT(of.n_refused - before, ==, 2);
+	/* Another one, and another process. */
+	published_set(header, payload, put_long(payload, keys + 1, 2), 12);
+	CHECK_INT(look(&s, getpid(), 1, 0, now += 100 * NSEC_PER_SEC), ==, ALL_IT_SAYS);
+	CHECK_INT(of.n_refused - before, ==, 3);
+	CHECK_INT(look(&other, getpid(), 1, 0, now), ==, ALL_IT_SAYS);
+	CHECK_INT(of.n_refused - before, ==, 5);
+	process_said_deinit(&s, &of);
+	process_said_deinit(&other, &of);
+	CHECK_INT(munmap(header, PUBLISHED_BYTES), ==, 0);
+}
+
 int main(void)
 {
 	pthread_t thread;
@@ -319,6 +362,7 @@ int main(void)
 	RUN(test_many_samples);
 	RUN(test_process_that_publishes);
 	RUN(test_context_that_is_being_written);
+	RUN(test_refused_once);
 	(void)close(ends[0]);
 	CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	(void)close(ends[1]);
