@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "proto/pprof.pb-c.h"
+#include "src/profile/labels.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
@@ -149,6 +150,68 @@ static void test_small(void)
 }
 
 /* Events that were counted: each N-th, or at a distance of the kernel's choice. */
+/* Labels of other files that have our names: as text or number, and how often they come then. */
+static const struct {
+	struct label label;
+	size_t n;
+} with_our_names[] = {
+	{{.key = "comm", .text = "other", .unit = ""}, 0},
+	{{.key = "thread", .text = "other", .unit = ""}, 0},
+	{{.key = "container", .text = "other", .unit = ""}, 0},
+	{{.key = "container_name", .text = "other", .unit = ""}, 0},
+	{{.key = "unit", .text = "other", .unit = ""}, 0},
+	{{.key = "service.name", .text = "other", .unit = ""}, 0},
+	{{.key = "service.version", .text = "other", .unit = ""}, 0},
+	{{.key = "pid", .number = 4711, .unit = ""}, 0},
+	{{.key = "tid", .number = 4711, .unit = ""}, 0},
+	/* A reader takes the process from none of these. */
+	{{.key = "pid", .text = "other", .unit = ""}, 1},
+	{{.key = "comm", .number = 4711, .unit = ""}, 1},
+	{{.key = "http.route", .text = "other", .unit = ""}, 1},
+};
+
+static size_t count_labels(const Perftools__Profiles__Profile *pb, const char *key, bool is_text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pb->n_sample; i++) {
+		for (size_t j = 0; j < pb->sample[i]->n_label; j++) {
+			const Perftools__Profiles__Label *l = pb->sample[i]->label[j];
+
+			n += strcmp(pb->string_table[l->key], key) == 0 &&
+			     (is_text ? strcmp(pb->string_table[l->str], "other") == 0
+				      : l->num == 4711);
+		}
+	}
+	return n;
+}
+
+/* The sample stays that of its own process. */
+static void test_labels_with_our_names(void)
+{
+	_cleanup_free_ char *text = NULL;
+	Perftools__Profiles__Profile *pb;
+	struct profile p;
+	size_t n_text;
+	FILE *f = open_memstream(&text, &n_text);
+
+	CHECK(f);
+	for (size_t i = 0; i < ARRAY_SIZE(with_our_names); i++)
+		label_write(f, &with_our_names[i].label);
+	CHECK_INT(fclose(f), ==, 0);
+	synthetic_small(&p);
+	p.types[0].samples.n = 1;
+	p.threads.items[p.types[0].samples.items[0].thread].labels =
+		strtab_put_n(&p.strings, text, n_text);
+	pb = decode(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(with_our_names); i++)
+		CHECK_INT(count_labels(pb, with_our_names[i].label.key,
+				       with_our_names[i].label.text != NULL),
+			  ==, with_our_names[i].n);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
 static void test_events(void)
 {
 	Perftools__Profiles__Profile *pb;
@@ -423,6 +486,7 @@ static void test_go_tool(void)
 int main(void)
 {
 	RUN(test_small);
+	RUN(test_labels_with_our_names);
 	RUN(test_events);
 	RUN(test_no_period);
 	RUN(test_types);
