@@ -195,12 +195,6 @@ uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
 	return r.n;
 }
 
-bool go_labels_are(struct memory *m, const struct go_layout *l,
-		   const struct go_goroutine *goroutine)
-{
-	return memory_u64(m, goroutine->address + l->labels) == goroutine->labels;
-}
-
 /* ---- What was read ---- */
 
 uint64_t go_labels_goroutine(const uint8_t *bytes)

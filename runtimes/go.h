@@ -52,10 +52,6 @@ enum go_answer go_goroutine_of(struct memory *m, const struct go_layout *l, uint
  * be read. Leaves out labels that do not fit or are too long. */
 uint32_t go_labels_read(struct memory *m, const struct go_layout *l,
 			const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES]);
-/* Does the goroutine still have these labels? Then they were read from one moment. */
-bool go_labels_are(struct memory *m, const struct go_layout *l,
-		   const struct go_goroutine *goroutine);
-
 struct go_label {
 	const uint8_t *key, *value; /* borrowed */
 	uint8_t n_key, n_value;

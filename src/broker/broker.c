@@ -46,7 +46,7 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 	if (m->type == MESSAGE_LOOK && who.kind == PEER_PROFILER)
 		broker_has_looked(b);
 	if (m->type == MESSAGE_THREAD && who.kind == PEER_READER)
-		broker_tell_thread(b, who, m->client.pid);
+		broker_tell_thread(b, who, m->client.pid, m->client.stat != 0);
 	if (m->type == MESSAGE_FETCHED && who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, m);
 	if (m->type != MESSAGE_RESULT)
@@ -648,7 +648,7 @@ void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *re
 
 void broker_tell_screen(struct broker *b, const struct message *m)
 {
-	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SCREEN), m);
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SCREEN), m, NULL, 0);
 }
 
 const struct sample_features *broker_features(const struct broker *b)

@@ -58,8 +58,9 @@ int broker_debug_file(void *ctx, const struct message *ask)
 		return fd;
 	m.fetch.n = n;
 	memcpy(m.fetch.build_id, ask->ask_debug_file.build_id, n);
-	return supervisor_try_send(b->supervisor, peer_only(PEER_FETCHER), &m) == 0 ? -EINPROGRESS
-										    : -ENOENT;
+	return supervisor_try_send(b->supervisor, peer_only(PEER_FETCHER), &m, NULL, 0) == 0
+		       ? -EINPROGRESS
+		       : -ENOENT;
 }
 
 void broker_tell_fetched(struct broker *b, const struct message *from)
@@ -71,7 +72,7 @@ void broker_tell_fetched(struct broker *b, const struct message *from)
 	m.fetch.error = -ECONNRESET;
 	if (from)
 		m.fetch = from->fetch;
-	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m);
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL, 0);
 }
 
 void broker_reload_fetcher(struct broker *b)
@@ -84,5 +85,5 @@ void broker_reload_fetcher(struct broker *b)
 	else if (runs)
 		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));
 	if (b->debug_cache.fd >= 0 && !runs)
-		(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m);
+		(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL, 0);
 }

@@ -108,7 +108,6 @@ struct broker {
 			uint64_t image;
 			uint32_t major, minor;
 			struct client_threads threads;
-			bool in_front; /* its first thread has a real-time priority */
 			int memory, maps;
 		} clients[READERS_MAX_CLIENTS];
 		uint32_t n_clients;
@@ -254,7 +253,7 @@ int broker_add_standing(struct broker *b);
 int broker_begin(struct broker *b);
 
 /* Answers a reader that asks for what own-tids.h has of a thread. */
-void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid);
+void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid, bool with_stat);
 /* Forgets all clients, because the profiler that knew them is gone. */
 void broker_forget_clients(struct broker *b);
 /* Starts or stops readers. Call it when there is a client, and every second. */

@@ -62,7 +62,6 @@ static struct message message_of(const struct broker_client *c)
 	m.client.major = c->major;
 	m.client.minor = c->minor;
 	m.client.threads = c->threads;
-	m.client.in_front = c->in_front;
 	return m;
 }
 
@@ -167,7 +166,6 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 		.major = from->client.major,
 		.minor = from->client.minor,
 		.threads = from->client.threads,
-		.in_front = is_in_front(from->client.pid),
 	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
@@ -257,16 +255,19 @@ static uint64_t robust_list_of(uint32_t tid)
 	return syscall(SYS_get_robust_list, (int)tid, &head, &size) == 0 ? (uintptr_t)head : 0;
 }
 
-void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid)
+void broker_tell_thread(struct broker *b, struct peer_id who, uint32_t tid, bool with_stat)
 {
 	struct message m = {.type = MESSAGE_THREAD};
+	_cleanup_close_ int stat = -EBADF;
 
 	m.client.pid = tid;
 	if (tid == 0 || tid > INT32_MAX || opener_own_pid(tid, &m.client.own_pid) < 0)
 		m.client.own_pid = 0;
 	m.client.robust_list = m.client.own_pid ? robust_list_of(tid) : 0;
 	m.client.in_front = m.client.own_pid && is_in_front(tid);
-	(void)supervisor_try_send(b->supervisor, who, &m);
+	if (m.client.own_pid && with_stat)
+		stat = opener_thread_stat(tid);
+	(void)supervisor_try_send(b->supervisor, who, &m, &stat, stat >= 0);
 }
 
 /* ---- Readers ---- */

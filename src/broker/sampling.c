@@ -219,7 +219,7 @@ static void tell_stood_still(struct broker *b)
 {
 	const struct message m = {.type = MESSAGE_STOOD_STILL};
 
-	(void)supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m);
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 }
 
 static void refill_budgets(struct broker *b)

@@ -290,11 +290,12 @@ void supervisor_sent(struct supervisor *s, struct peer_id who, int r)
 		(void)child_sent(c, r);
 }
 
-int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m)
+int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m,
+			const int *fds, size_t n_fds)
 {
 	const struct child *c = children_find(&s->children, who);
 
-	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, NULL, 0);
+	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, fds, n_fds);
 }
 
 static void child_gone(struct supervisor *s, const struct child *c, bool clean)

@@ -119,7 +119,8 @@ int supervisor_send_now(struct supervisor *s, struct peer_id who, const struct m
 void supervisor_sent(struct supervisor *s, struct peer_id who, int r);
 /* Sends one message without waiting for the child: -EAGAIN if it does not read. For messages that
  * one child can make the broker send to another. */
-int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m);
+int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m,
+			const int *fds, size_t n_fds);
 /* Iterates over all children of the table, in its order, whether they run or not. *at is 0 for the
  * first. false: there are no more. */
 bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret);

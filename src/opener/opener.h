@@ -64,6 +64,8 @@ int opener_memory(uint32_t pid);
 /* The pid that a process has in its own pid namespace (NSpid, Linux 4.1). 0; -ESRCH: it has ended;
  * another -errno. */
 int opener_own_pid(uint32_t pid, uint32_t *ret);
+/* The stat file of a thread, which says its CPU. */
+int opener_thread_stat(uint32_t tid);
 
 /*
  * A copy of the allocation library's table (alloc/) at that address of a process, as a memory file

@@ -20,6 +20,14 @@ int opener_open_proc(uint32_t pid, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
+int opener_thread_stat(uint32_t tid)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "task/%u/stat", tid);
+	return opener_open_proc(tid, name, O_RDONLY);
+}
+
 int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size)
 {
 	_cleanup_close_ int fd = opener_open_proc(pid, name, O_RDONLY);

@@ -35,7 +35,7 @@ static const struct {
 	[MESSAGE_CLIENT] = {BODY(client), 2, 2},
 	[MESSAGE_INTERPRETER] = {BODY(client), 0, 0},
 	[MESSAGE_CLIENT_GONE] = {BODY(client), 0, 0},
-	[MESSAGE_THREAD] = {BODY(client), 0, 0},
+	[MESSAGE_THREAD] = {BODY(client), 0, 1},
 	[MESSAGE_LOOK] = {BODY(client), 0, 0},
 	[MESSAGE_STANDS] = {BODY(stands), 0, 0},
 	[MESSAGE_FRAMES] = {HEADER, 1, 1},

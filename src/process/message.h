@@ -289,8 +289,8 @@ struct message {
 			uint32_t major, minor;
 			struct client_threads threads;
 			uint64_t robust_list; /* of a thread; 0: unknown */
-			uint32_t in_front;    /* 1: a client, thread: with a real-time priority */
-			uint32_t reserved;
+			uint32_t in_front;    /* 1: a thread with a real-time priority */
+			uint32_t stat;	      /* 1: the answer about a thread needs its stat file */
 			/* Interpreter only: when the process started, since boot; 0: unknown. */
 			uint64_t start_time_ns;
 		} client; /* also interpreter, client gone, thread, look */

@@ -27,6 +27,9 @@
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
 #define LOG_SECONDS    600
+/* The kernel says on which CPU a thread is, not whether it was on another one since the sample. To
+ * go there, run and come back takes it longer than this. */
+#define MAX_AWAY_NS (100 * NSEC_PER_USEC)
 
 struct reader_client {
 	struct clients *all;
@@ -36,9 +39,9 @@ struct reader_client {
 	struct readable readable; /* of it */
 	struct interp *interp;	  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
-	bool hopeless, told, in_front;
+	bool hopeless, told;
 	struct contexts *contexts;     /* NULL: its threads publish none */
-	bool by_list;		       /* found by the threads' lists of robust locks */
+	bool by_stat;		       /* only the kernel says the CPU of its threads */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
 	struct constants *constants;   /* of Go's program; NULL: it is none */
 	uint32_t glibc_bytes;	       /* of glibc's struct of a thread; 0: not known */
@@ -61,8 +64,7 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 	if (!c)
 		return -ENOMEM;
 	c->callbacks = *callbacks;
-	c->own_tids.ask = callbacks->ask_thread;
-	c->own_tids.ctx = callbacks->ctx;
+	own_tids_init(&c->own_tids, callbacks->ask_thread, callbacks->ctx);
 	*ret = c;
 	return 0;
 }
@@ -87,6 +89,8 @@ struct clients *clients_free(struct clients *c)
 {
 	for (int i = 0; c && i < READERS_MAX_CLIENTS; i++)
 		end(&c->items[i]);
+	if (c)
+		own_tids_deinit(&c->own_tids);
 	free(c);
 	return NULL;
 }
@@ -153,9 +157,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
 		.hopeless = m->client.image == 0,
-		.in_front = m->client.in_front != 0,
 		.contexts = contexts_of(&m->client.threads),
-		.by_list = m->client.threads.has_context && !m->client.threads.context_musl_thread,
+		.by_stat = !m->client.threads.has_context || !m->client.threads.context_cpu,
 		.goroutines = goroutines_of(&m->client.threads),
 		.glibc_bytes = m->client.threads.context_glibc_bytes,
 		.constants =
@@ -307,7 +310,7 @@ static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
 	if (tid == client->pid || client->own_pid == client->pid)
 		return tid == client->pid ? client->own_pid : tid;
-	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns()).number;
+	return own_tids_find(&client->all->own_tids, tid, false, clock_monotonic_ns()).number;
 }
 
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
@@ -385,10 +388,9 @@ static enum frame_record_span read_labels(struct reader_client *client, const st
 					  struct frame_record_context *ret)
 {
 	struct memory sampled = memory_of(client, GO_LABELS_MAX_READS, read_memory);
-	struct memory now = memory_of(client, 1, read_now);
 
 	ret->type = FRAME_RECORD_LABELS;
-	return go_threads_read(client->goroutines, &sampled, &now, s, ret->bytes, &ret->n);
+	return go_threads_read(client->goroutines, &sampled, s, ret->bytes, &ret->n);
 }
 
 enum frame_record_span client_read_context(struct reader_client *client,
@@ -403,26 +405,26 @@ enum frame_record_span client_read_context(struct reader_client *client,
 	ret->n = 0;
 	if (!client_tells_spans(client))
 		return FRAME_RECORD_SPAN_UNREAD;
-	thread = own_tids_find(&c->own_tids, sample->tid, s.now_ns);
-	/* Goroutines and threads of musl need nothing else of the answer. Until it comes, theirs is
-	 * the priority of the process. */
-	if (!thread.number && !client->by_list) {
-		thread.number = own_tid(client, sample->tid);
-		thread.in_front = client->in_front;
-	}
-	if (!thread.number || thread.in_front)
-		return thread.number ? FRAME_RECORD_SPAN_LATE : FRAME_RECORD_SPAN_UNREAD;
+	thread = own_tids_find(&c->own_tids, sample->tid, client->by_stat, s.now_ns);
+	if (!thread.number || (client->by_stat && thread.stat < 0))
+		return FRAME_RECORD_SPAN_UNREAD;
+	if (thread.in_front)
+		return FRAME_RECORD_SPAN_LATE;
 	s.number = thread.number;
 	s.robust_list = thread.robust_list;
+	s.stat = thread.stat;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	c->sample = sample;
 	span = client->contexts
 		       ? read_context(client, &s, ret)
 		       : read_labels(client,
-				     &(struct go_sample){s.number, sample->goroutine, s.robust_list,
-							 client->glibc_bytes},
+				     &(struct go_sample){s.number, s.cpu, s.stat, sample->goroutine,
+							 s.robust_list, client->glibc_bytes},
 				     ret);
 	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
-	return span;
+	if (!client->by_stat || clock_monotonic_ns() - sample->time_ns <= MAX_AWAY_NS)
+		return span;
+	ret->n = 0;
+	return FRAME_RECORD_SPAN_LATE;
 }

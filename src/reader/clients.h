@@ -19,7 +19,7 @@ struct clients_callbacks {
 	/* Before and after a process's memory is read. */
 	void (*reading)(void *ctx, uint32_t pid, bool begins);
 	/* For clients_tell_thread(). */
-	void (*ask_thread)(void *ctx, uint32_t tid);
+	void (*ask_thread)(void *ctx, uint32_t tid, bool with_stat);
 	void *ctx;
 };
 
@@ -33,7 +33,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 void clients_remove(struct clients *c, uint32_t pid);
 /* Borrowed. NULL: it is no client. */
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
-/* The broker's answer. */
+/* The broker's answer. Takes the stat file. */
 void clients_tell_thread(struct clients *c, uint32_t tid, const struct own_thread *thread);
 /* There is a new teller: everything is sent again. */
 void clients_forget_told(struct clients *c);
@@ -42,6 +42,7 @@ void clients_forget_told(struct clients *c);
  * start on; n_stack 0: none. */
 struct client_sample {
 	uint32_t tid, cpu, n_registers;
+	uint64_t time_ns; /* CLOCK_MONOTONIC; UINT64_MAX: unknown */
 	const uint64_t *registers;
 	uint64_t start, n_stack;
 	const uint8_t *stack;

@@ -7,8 +7,8 @@
  * the next one probably is, too, and the variable with the CPU behind it. In one read the kernel
  * copies both within some nanoseconds; a thread needs more from the one write to the other.
  *
- * Threads without that number prove by the same bytes in a second read that no half-written record
- * was taken for a whole one, once for each record. They may have gone on.
+ * Of threads without that number the kernel says the CPU in a file of each. That is read last, too,
+ * and takes twice as long as a read of memory.
  *
  * Libraries that are loaded later have their variables on the heap. A thread's record may lie close
  * to its own: then one read takes both.
@@ -19,8 +19,8 @@
 #include "runtimes/node-context.h"
 #include "src/reader/contexts.h"
 #include "src/reader/musl-threads.h"
+#include "src/reader/thread-stat.h"
 #include "util/clock.h"
-#include "util/hash.h"
 
 enum { N_THREADS = 256, PAGE = 4096 };
 _Static_assert(sizeof(struct node_variable) == THREAD_VARIABLE_MAX_WORDS * sizeof(uint64_t),
@@ -39,7 +39,7 @@ struct contexts {
 		uint32_t number;
 		uint64_t variable, found_ns; /* its address; 0: not known */
 		/* The last one that was proven. */
-		uint64_t record, hash;
+		uint64_t record;
 		uint32_t n;
 		bool stays;			    /* in the page of the one before it */
 		struct node_variable node_variable; /* as it was at node_ns */
@@ -243,42 +243,17 @@ static bool take_from_first(const struct contexts *c, uint64_t record,
 	return true;
 }
 
-static bool is_proven(const struct context_thread *t, uint64_t record, uint64_t hash, uint32_t n)
-{
-	return t->record == record && t->hash == hash && t->n == n;
-}
-
 /* guess: the record came with it. In its page it was read before the variable and the CPU. */
 static bool has_stayed(const struct contexts *c, struct memory *now, const struct context_sample *s,
 		       const struct found_record *found, enum first_read guess)
 {
 	uint32_t cpu = guess ? found->cpu : THREAD_NO_CPU;
 
+	if (!c->variable.cpu)
+		return thread_stat_cpu(s->stat) == s->cpu;
 	if (cpu == THREAD_NO_CPU)
 		cpu = thread_cpu(now, &c->variable, s->robust_list, s->number);
 	return cpu == s->cpu;
-}
-
-static bool are_both_the_same(const struct contexts *c, struct memory *now,
-			      const struct found_record *found, const uint8_t *bytes, uint32_t n)
-{
-	uint8_t again[PAGE];
-
-	return memory_read(now, c->first_at, again, c->n_first) &&
-	       memory_u64_of(again, (int32_t)(found->word_at - c->first_at)) == found->word &&
-	       memcmp(again + (found->record - c->first_at), bytes, n) == 0;
-}
-
-static bool is_the_same(const struct contexts *c, struct memory *now,
-			const struct found_record *found, enum first_read guess,
-			const uint8_t *bytes, uint32_t n)
-{
-	uint8_t again[THREAD_CONTEXT_MAX_BYTES];
-
-	if (guess == FIRST_BOTH)
-		return are_both_the_same(c, now, found, bytes, n);
-	return (guess || memory_u64(now, found->word_at) == found->word) &&
-	       memory_read(now, found->record, again, n) && memcmp(again, bytes, n) == 0;
 }
 
 /* The record was found by where the storage's object was. V8 moves objects: another storage's may
@@ -290,27 +265,21 @@ static bool is_of_storage(const struct context_thread *t, struct memory *now,
 	       memory_u64(now, found->storage_at) == found->storage;
 }
 
-/* n bytes of the record are in bytes. */
+/* n bytes of the record were read. */
 static enum frame_record_span prove(struct contexts *c, struct context_thread *t,
 				    struct memory *now, const struct context_sample *s,
 				    const struct found_record *found, enum first_read guess,
-				    const uint8_t *bytes, uint32_t n)
+				    uint32_t n)
 {
-	uint64_t hash = c->variable.cpu ? 0 : hash_bytes(bytes, n, 0);
-
-	if (!c->variable.cpu && is_proven(t, found->record, hash, n))
-		return FRAME_RECORD_SPAN_READ;
 	if (!is_of_storage(t, now, found)) {
 		t->node = (struct node_context){0};
 		return FRAME_RECORD_SPAN_UNREADABLE;
 	}
-	if (c->variable.cpu ? !has_stayed(c, now, s, found, guess)
-			    : !is_the_same(c, now, found, guess, bytes, n))
+	if (!has_stayed(c, now, s, found, guess))
 		return FRAME_RECORD_SPAN_MOVED;
 	t->kind = found->kind;
 	t->stays = t->record && t->record / PAGE == found->record / PAGE;
 	t->record = found->record;
-	t->hash = hash;
 	t->n = n;
 	return FRAME_RECORD_SPAN_READ;
 }
@@ -320,9 +289,8 @@ static enum frame_record_span prove_none(const struct contexts *c, struct memory
 					 const struct context_sample *s,
 					 const struct found_record *found)
 {
-	return !c->variable.cpu || has_stayed(c, now, s, found, FIRST_PAGE)
-		       ? FRAME_RECORD_SPAN_NONE
-		       : FRAME_RECORD_SPAN_MOVED;
+	return has_stayed(c, now, s, found, FIRST_PAGE) ? FRAME_RECORD_SPAN_NONE
+							: FRAME_RECORD_SPAN_MOVED;
 }
 
 enum frame_record_span contexts_read(struct contexts *c, struct memory *sampled, struct memory *now,
@@ -350,7 +318,7 @@ enum frame_record_span contexts_read(struct contexts *c, struct memory *sampled,
 	t->stays = t->stays && n;
 	if (!n)
 		return r < 0 ? FRAME_RECORD_SPAN_UNREADABLE : FRAME_RECORD_SPAN_HALF;
-	span = prove(c, t, now, s, &found, guess, ret, n);
+	span = prove(c, t, now, s, &found, guess, n);
 	*ret_n = span == FRAME_RECORD_SPAN_READ ? n : 0;
 	return span;
 }

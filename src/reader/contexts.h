@@ -15,6 +15,7 @@ struct context_sample {
 	uint32_t number; /* of the thread, in its own pid namespace */
 	uint32_t cpu;	 /* where it was sampled; the caller keeps other threads off this CPU */
 	uint64_t robust_list;
+	int stat;	 /* thread-stat.h; of use if the variable's cpu is 0 */
 	uint64_t now_ns; /* CLOCK_MONOTONIC */
 };
 /*

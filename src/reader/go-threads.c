@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each read is a system call. Most samples have their goroutine in its register, which says itself
- * whose it is, and labels as at the thread's last sample, which were proven then: the goroutine had
- * the same ones before and after they were read. The memory of labels is used again, so that they
- * are read each time, unless the garbage collector says that it has freed nothing: a set of labels
+ * whose it is. The last read is that of the CPU: if the thread is still there, it has stood still,
+ * and all is as it was. The memory of labels is used again, so that they are read each time, unless the garbage collector says that it has freed nothing: a set of labels
  * never changes, its goroutine keeps it alive, and what is alive in a cycle of the collector is
  * freed in a later one. In the same cycle the same address is the same set. A cycle is asked for
  * from the second sample with a set on, since most sets of servers are seen once.
@@ -13,6 +12,7 @@
 #include "runtimes/arch.h"
 #include "runtimes/thread-variable.h"
 #include "src/reader/go-threads.h"
+#include "src/reader/thread-stat.h"
 #include "util/hash.h"
 
 enum { N_THREADS = 512, N_SETS = 32 };
@@ -32,8 +32,6 @@ struct go_threads {
 		uint32_t number;
 		uint64_t address; /* of its struct; 0: not known */
 		uint64_t system;  /* a goroutine of the runtime's own; 0: not known */
-		/* The last labels that were proven. */
-		uint64_t labels, hash;
 	} items[N_THREADS];
 };
 
@@ -84,23 +82,10 @@ static enum go_answer find_goroutine(const struct go_threads *t, struct go_threa
 	return answer;
 }
 
-static enum frame_record_span read_proven(const struct go_threads *t, struct go_thread *thread,
-					  struct memory *m, struct memory *now,
-					  const struct go_goroutine *goroutine,
-					  uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
+/* All that was read is as it was at the sample. Goroutines change threads, and threads CPUs. */
+static bool has_stayed(const struct go_sample *s)
 {
-	uint32_t n = go_labels_read(m, &t->layout, goroutine, ret);
-	uint64_t hash = hash_bytes(ret, n, goroutine->address);
-
-	if (!n)
-		return FRAME_RECORD_SPAN_UNREADABLE;
-	if ((thread->labels != goroutine->labels || thread->hash != hash) &&
-	    !go_labels_are(now, &t->layout, goroutine))
-		return FRAME_RECORD_SPAN_MOVED;
-	thread->labels = goroutine->labels;
-	thread->hash = hash;
-	*ret_n = n;
-	return FRAME_RECORD_SPAN_READ;
+	return thread_stat_cpu(s->stat) == s->cpu;
 }
 
 /* Those of the same set, for another goroutine. */
@@ -112,28 +97,27 @@ static uint32_t take_set(const struct go_set *set, const struct go_goroutine *go
 	return set->n;
 }
 
-static enum frame_record_span read_labels(struct go_threads *t, struct go_thread *thread,
-					  struct memory *m, struct memory *now,
-					  const struct go_goroutine *goroutine,
-					  uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
+/* 0: they cannot be read, or the thread went on meanwhile; so it is not kept. */
+static uint32_t read_labels(struct go_threads *t, struct memory *m, const struct go_sample *s,
+			    const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES],
+			    bool *ret_stayed)
 {
 	struct go_set *set = &t->sets[hash_u64(goroutine->labels) % N_SETS];
 	bool seen = set->address == goroutine->labels, known;
-	enum frame_record_span span;
-	uint32_t cycle = 0;
+	uint32_t cycle = 0, n;
 
 	/* In front of the labels: they are of this cycle, or of a later one. */
 	known = seen && t->cycle && memory_read(m, t->cycle, &cycle, sizeof(cycle));
-	if (known && set->n && set->cycle == cycle) {
-		*ret_n = take_set(set, goroutine, ret);
-		return FRAME_RECORD_SPAN_READ;
-	}
-	span = read_proven(t, thread, m, now, goroutine, ret, ret_n);
-	set->address = *ret_n ? goroutine->labels : 0;
+	n = known && set->n && set->cycle == cycle ? take_set(set, goroutine, ret)
+						   : go_labels_read(m, &t->layout, goroutine, ret);
+	*ret_stayed = has_stayed(s);
+	if (!*ret_stayed)
+		return 0;
+	set->address = n ? goroutine->labels : 0;
 	set->cycle = cycle;
-	set->n = known ? *ret_n : 0;
+	set->n = known ? n : 0;
 	memcpy(set->bytes, ret, set->n);
-	return span;
+	return n;
 }
 
 /* A set without labels is as good as none. */
@@ -142,30 +126,32 @@ static bool is_empty(const uint8_t *bytes, uint32_t n)
 	return n == GO_LABELS_HEAD_BYTES && !go_labels_left_out(bytes);
 }
 
-enum frame_record_span go_threads_read(struct go_threads *t, struct memory *sampled,
-				       struct memory *now, const struct go_sample *s,
-				       uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
+enum frame_record_span go_threads_read(struct go_threads *t, struct memory *m,
+				       const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES],
+				       uint32_t *ret_n)
 {
 	struct go_thread *thread = &t->items[s->number % N_THREADS];
 	enum go_answer answer = GO_OTHER_THREAD;
 	struct go_goroutine goroutine = {0};
-	enum frame_record_span span;
+	bool stayed;
 
 	*ret_n = 0;
 	if (thread->number == s->number && thread->address)
-		answer = find_goroutine(t, thread, sampled, s, &goroutine);
+		answer = find_goroutine(t, thread, m, s, &goroutine);
 	if (answer == GO_OTHER_THREAD) {
-		*thread = (struct go_thread){.number = s->number, .address = find(t, sampled, s)};
+		*thread = (struct go_thread){.number = s->number, .address = find(t, m, s)};
 		if (thread->address)
-			answer = find_goroutine(t, thread, sampled, s, &goroutine);
+			answer = find_goroutine(t, thread, m, s, &goroutine);
 	}
 	if (answer == GO_OTHER_THREAD)
 		return FRAME_RECORD_SPAN_UNREADABLE;
 	if (answer == GO_NONE || !goroutine.labels)
-		return FRAME_RECORD_SPAN_NONE;
-	span = read_labels(t, thread, sampled, now, &goroutine, ret, ret_n);
+		return has_stayed(s) ? FRAME_RECORD_SPAN_NONE : FRAME_RECORD_SPAN_MOVED;
+	*ret_n = read_labels(t, m, s, &goroutine, ret, &stayed);
+	if (!*ret_n)
+		return stayed ? FRAME_RECORD_SPAN_UNREADABLE : FRAME_RECORD_SPAN_MOVED;
 	if (!is_empty(ret, *ret_n))
-		return span;
+		return FRAME_RECORD_SPAN_READ;
 	*ret_n = 0;
 	return FRAME_RECORD_SPAN_NONE;
 }

@@ -8,6 +8,7 @@ libreader_a_SOURCES = \
 	src/reader/moment.c src/reader/moment.h \
 	src/reader/musl-threads.c src/reader/musl-threads.h \
 	src/reader/own-tids.c src/reader/own-tids.h \
+	src/reader/thread-stat.c src/reader/thread-stat.h \
 	src/reader/setup.h \
 	src/reader/teller.c src/reader/teller.h
 
@@ -34,7 +35,8 @@ tests_unit_test_clients_LDADD = libreader.a libprocess.a libhost.a libruntimes.a
 tests_unit_test_clients_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 check_PROGRAMS += tests/unit/test-contexts
-tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/test.h
+tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/fake-stat.h \
+	tests/unit/test.h
 tests_unit_test_contexts_LDADD = libreader.a libruntimes.a libutil.a
 
 check_PROGRAMS += tests/unit/test-constants
@@ -42,7 +44,8 @@ tests_unit_test_constants_SOURCES = tests/unit/test-constants.c tests/unit/test.
 tests_unit_test_constants_LDADD = libreader.a libutil.a
 
 check_PROGRAMS += tests/unit/test-go-threads
-tests_unit_test_go_threads_SOURCES = tests/unit/test-go-threads.c tests/unit/test.h
+tests_unit_test_go_threads_SOURCES = tests/unit/test-go-threads.c tests/unit/fake-stat.h \
+	tests/unit/test.h
 tests_unit_test_go_threads_LDADD = libreader.a libruntimes.a libutil.a
 
 # make bench-spans: what the span of a sample costs. Not part of make check.

@@ -64,11 +64,12 @@ static void on_reading(void *ctx, uint32_t pid, bool begins)
 		role_job_end(&r->role);
 }
 
-static void ask_thread(void *ctx, uint32_t tid)
+static void ask_thread(void *ctx, uint32_t tid, bool with_stat)
 {
 	struct message m = {.type = MESSAGE_THREAD};
 
 	m.client.pid = tid;
+	m.client.stat = with_stat;
 	(void)message_try_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -112,7 +113,8 @@ static bool may_read(struct reader_role *r)
 static bool read_client(struct reader_role *r, struct reader_client *client,
 			const struct watched *w)
 {
-	struct client_sample sample = {.tid = w->sample.tid, .cpu = w->sample.cpu};
+	struct client_sample sample = {
+		.tid = w->sample.tid, .cpu = w->sample.cpu, .time_ns = time_of(r, &w->sample)};
 	struct record record;
 
 	if (peek_record(w->peek, &record)) {
@@ -290,7 +292,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_THREAD:
 		clients_tell_thread(r->clients, m->client.pid,
 				    &(struct own_thread){m->client.own_pid, m->client.in_front != 0,
-							 m->client.robust_list});
+							 m->client.robust_list, TAKE_FD(fds[0])});
 		break;
 	case MESSAGE_STOP:
 		loop_exit(r->role.loop, 0);

@@ -29,7 +29,7 @@ static const char span_key[] = "span_id", trace_key[] = "trace_id";
 static char span_id[] = "00f067aa0ba902b7";
 static struct constants constants;
 static uint64_t n_reads;
-static int memory;
+static int memory, stat_fd; /* of this thread */
 
 /* Keys of labels are constants of a program, as a reader keeps them. */
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
@@ -75,7 +75,7 @@ static struct contexts *contexts, *node_contexts, *beside_contexts, *old_context
 static bool read_context_of(struct contexts *c)
 {
 	const struct context_sample s = {
-		.number = own_tid, .cpu = cpu, .robust_list = list, .now_ns = 1};
+		.number = own_tid, .cpu = cpu, .robust_list = list, .now_ns = 1, .stat = stat_fd};
 	struct memory m = budget(), now = m;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 	uint32_t n;
@@ -169,12 +169,13 @@ static uint32_t cycle; /* of the garbage collector */
 
 static bool read_labels_of(struct go_threads *t)
 {
-	const struct go_sample s = {NUMBER, (uintptr_t)goroutine, 0, 0};
-	struct memory m = budget(), now = m;
+	const struct go_sample s = {
+		.number = NUMBER, .cpu = cpu, .stat = stat_fd, .goroutine = (uintptr_t)goroutine};
+	struct memory m = budget();
 	uint8_t bytes[GO_LABELS_MAX_BYTES];
 	uint32_t n;
 
-	return go_threads_read(t, &m, &now, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
+	return go_threads_read(t, &m, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
 }
 
 static bool read_labels(void)
@@ -329,7 +330,9 @@ static void make_labels(const struct go_layout *l)
 int main(void)
 {
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	if (memory < 0 || !go_layout_find(26, &layout) || !(threads = go_threads_new(&layout, 0)) ||
+	stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+	if (memory < 0 || stat_fd < 0 || !go_layout_find(26, &layout) ||
+	    !(threads = go_threads_new(&layout, 0)) ||
 	    !(with_cycle = go_threads_new(&layout, (uintptr_t)&cycle)))
 		return 1;
 	make_labels(&layout);

@@ -4,9 +4,10 @@
  * struct of the thread, and where the goroutine goes on between two reads.
  */
 #include "src/reader/go-threads.h"
+#include "tests/unit/fake-stat.h"
 #include "tests/unit/test.h"
 
-enum { NUMBER = 4711, G_THREAD = 48 };
+enum { NUMBER = 4711, G_THREAD = 48, CPU = 3 };
 
 static uint8_t thread[512] __attribute__((aligned(8)));
 static uint8_t mine[512] __attribute__((aligned(8))), system_own[512] __attribute__((aligned(8)));
@@ -15,7 +16,7 @@ static char text[] = "00f067aa0ba902b7";
 static struct go_layout layout;
 static struct go_threads *threads;
 static uint8_t bytes[GO_LABELS_MAX_BYTES];
-static int n_reads, change_at;
+static int n_reads, change_at, stat_fd;
 static uint32_t cycle;
 static enum frame_record_span span; /* what became of it at the last read */
 
@@ -24,9 +25,11 @@ static void put(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-static void give_other_labels(void)
+/* The thread goes on, on another CPU. */
+static void go_on(void)
 {
 	put(mine + layout.labels, (uintptr_t)labels[1]);
+	fake_stat_set(stat_fd, CPU + 1);
 }
 
 static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
@@ -34,20 +37,21 @@ static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 	if (address < 4096)
 		return false;
 	if (++n_reads == change_at)
-		give_other_labels();
+		go_on();
 	memcpy(ret, (const void *)(uintptr_t)address, n);
 	return true;
 }
 
 static uint32_t read_labels(const uint8_t *reg)
 {
-	const struct go_sample s = {NUMBER, (uintptr_t)reg, 0, 0};
-	struct memory m = {.read = read_own, .reads_left = 48, .bytes_left = 16384}, now = m;
+	const struct go_sample s = {
+		.number = NUMBER, .cpu = CPU, .stat = stat_fd, .goroutine = (uintptr_t)reg};
+	struct memory m = {.read = read_own, .reads_left = 48, .bytes_left = 16384};
 
 	uint32_t n = 99;
 
 	n_reads = 0;
-	span = go_threads_read(threads, &m, &now, &s, bytes, &n);
+	span = go_threads_read(threads, &m, &s, bytes, &n);
 	CHECK_INT(n > 0, ==, span == FRAME_RECORD_SPAN_READ);
 	return n;
 }
@@ -64,6 +68,8 @@ static void begin(uint64_t cycle_at)
 	threads = go_threads_new(&layout, cycle_at);
 	CHECK(threads != NULL);
 	change_at = 0;
+	stat_fd = fake_stat_new();
+	fake_stat_set(stat_fd, CPU);
 	put(thread + layout.number, NUMBER);
 	put(thread + layout.current, (uintptr_t)mine);
 	put(mine + G_THREAD, (uintptr_t)thread);
@@ -86,14 +92,14 @@ static void test_few_reads(void)
 
 	begin(0);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
-	CHECK_INT(n_reads, ==, FIND + 1 + LABELS + 1);
+	CHECK_INT(n_reads, ==, FIND + 1 + LABELS);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
 	CHECK_INT(n_reads, ==, 1 + LABELS);
 	/* Memory of labels is used again: the same place, another span. */
 	text[15] = '8';
 	CHECK_INT(read_labels(mine), ==, WHOLE);
 	CHECK_INT(bytes[WHOLE - 1], ==, '8');
-	CHECK_INT(n_reads, ==, 1 + LABELS + 1);
+	CHECK_INT(n_reads, ==, 1 + LABELS);
 	put(mine + layout.labels, 0);
 	check_none(mine, FRAME_RECORD_SPAN_NONE);
 	CHECK_INT(n_reads, ==, 1);
@@ -107,6 +113,7 @@ static void test_few_reads(void)
 	put(thread + layout.number, NUMBER + 1);
 	put(mine + G_THREAD, (uintptr_t)system_own);
 	check_none(mine, FRAME_RECORD_SPAN_UNREADABLE);
+	(void)close(stat_fd);
 	free(threads);
 }
 
@@ -123,15 +130,22 @@ static void test_runtime(void)
 	/* One that runs on another thread is not this one's, whatever the register has. */
 	put(mine + G_THREAD, (uintptr_t)system_own);
 	check_none(mine, FRAME_RECORD_SPAN_NONE);
+	(void)close(stat_fd);
 	free(threads);
 }
 
 static void test_gone_on(void)
 {
 	begin(0);
-	change_at = 8; /* the last read */
+	change_at = 7; /* the last read */
 	check_none(mine, FRAME_RECORD_SPAN_MOVED);
-	CHECK_INT(n_reads, ==, 8);
+	CHECK_INT(n_reads, ==, 7);
+	change_at = 0;
+	put(mine + layout.labels, 0);
+	check_none(mine, FRAME_RECORD_SPAN_MOVED);
+	fake_stat_set(stat_fd, CPU);
+	check_none(mine, FRAME_RECORD_SPAN_NONE);
+	(void)close(stat_fd);
 	free(threads);
 }
 
@@ -142,7 +156,7 @@ static void test_same_cycle(void)
 
 	begin((uintptr_t)&cycle);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
-	CHECK_INT(n_reads, ==, 2 + 1 + LABELS + 1);
+	CHECK_INT(n_reads, ==, 2 + 1 + LABELS);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
 	CHECK_INT(n_reads, ==, 2 + LABELS);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
@@ -156,10 +170,11 @@ static void test_same_cycle(void)
 	/* One that was never seen. */
 	put(mine + layout.labels, (uintptr_t)labels[1]);
 	CHECK_INT(read_labels(mine), ==, WHOLE);
-	CHECK_INT(n_reads, ==, 1 + LABELS + 1);
+	CHECK_INT(n_reads, ==, 1 + LABELS);
 	put(mine + layout.labels, 0);
 	CHECK_INT(read_labels(mine), ==, 0);
 	CHECK_INT(n_reads, ==, 1);
+	(void)close(stat_fd);
 	free(threads);
 }
 
@@ -174,17 +189,20 @@ static void test_next_cycle(void)
 	text[15] = '9';
 	CHECK_INT(read_labels(mine), >, 0);
 	CHECK_INT(bytes[GO_LABELS_HEAD_BYTES + 2 + 7 + 15], ==, '9');
-	CHECK_INT(n_reads, ==, 7);
+	CHECK_INT(n_reads, ==, 6);
 	CHECK_INT(read_labels(mine), >, 0);
 	CHECK_INT(n_reads, ==, 2);
 	/* What its goroutine left while it was read is not kept. */
 	cycle += 2;
 	text[15] = 'a';
-	change_at = 7;
+	change_at = 6;
 	CHECK_INT(read_labels(mine), ==, 0);
+	change_at = 0;
+	fake_stat_set(stat_fd, CPU);
 	put(mine + layout.labels, (uintptr_t)labels[0]);
 	CHECK_INT(read_labels(mine), >, 0);
-	CHECK_INT(n_reads, ==, 6);
+	CHECK_INT(bytes[GO_LABELS_HEAD_BYTES + 2 + 7 + 15], ==, 'a');
+	(void)close(stat_fd);
 	free(threads);
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the broker is asked for a thread's own number, and what is believed until it answers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "src/reader/own-tids.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
@@ -8,28 +12,30 @@
 
 static struct own_tids table;
 static uint32_t n_asked, last_asked;
+static bool asked_stat;
 
-static void on_ask(void *ctx, uint32_t tid)
+static void on_ask(void *ctx, uint32_t tid, bool with_stat)
 {
 	CHECK(ctx == &n_asked);
+	asked_stat = with_stat;
 	n_asked++;
 	last_asked = tid;
 }
 
 static void begin(void)
 {
-	table = (struct own_tids){.ask = on_ask, .ctx = &n_asked};
+	own_tids_init(&table, on_ask, &n_asked);
 	n_asked = last_asked = 0;
 }
 
 static uint32_t number_of(uint32_t tid, uint64_t now_ns)
 {
-	return own_tids_find(&table, tid, now_ns).number;
+	return own_tids_find(&table, tid, false, now_ns).number;
 }
 
 static void put(uint32_t tid, uint32_t number)
 {
-	own_tids_put(&table, tid, &(struct own_thread){number, true, 0xabc});
+	own_tids_put(&table, tid, &(struct own_thread){number, true, 0xabc, -EBADF});
 }
 
 /* It is asked once, and again only if no answer comes for a while. */
@@ -46,7 +52,7 @@ static void test_asked_once(void)
 	CHECK_INT(number_of(100, START_NS + 100 * NSEC_PER_MSEC), ==, 0);
 	CHECK_INT(n_asked, ==, 2);
 	put(100, 7);
-	thread = own_tids_find(&table, 100, START_NS + NSEC_PER_SEC);
+	thread = own_tids_find(&table, 100, false, START_NS + NSEC_PER_SEC);
 	CHECK_INT(thread.number, ==, 7);
 	CHECK_INT(thread.robust_list, ==, 0xabc);
 	CHECK(thread.in_front);
@@ -94,10 +100,47 @@ static void test_one_place(void)
 	CHECK_INT(last_asked, ==, 100);
 }
 
+/* The stat files of so many threads are open, and each is closed once. */
+static void test_stats(void)
+{
+	struct own_thread thread = {.number = 7};
+	uint32_t n_open = 0;
+
+	begin();
+	(void)number_of(100, START_NS);
+	CHECK(!asked_stat);
+	put(100, 7);
+	CHECK_INT(own_tids_find(&table, 100, true, START_NS + NSEC_PER_SEC).stat, <, 0);
+	CHECK(asked_stat);
+	CHECK_INT(n_asked, ==, 2);
+	for (uint32_t tid = 100; tid < 100 + 2 * OWN_TIDS_STATS; tid++) {
+		(void)own_tids_find(&table, tid, true, START_NS + 2 * NSEC_PER_SEC);
+		thread.stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+		CHECK_INT(thread.stat, >=, 0);
+		own_tids_put(&table, tid, &thread);
+		CHECK_INT(own_tids_find(&table, tid, true, START_NS).stat, ==, thread.stat);
+	}
+	CHECK_INT(table.n_stats, ==, OWN_TIDS_STATS);
+	for (uint32_t i = 0; i < OWN_TIDS; i++) {
+		int fd = table.items[i].thread.stat;
+
+		n_open += fd >= 0;
+		CHECK(fd < 0 || fcntl(fd, F_GETFD) >= 0);
+	}
+	CHECK_INT(n_open, ==, OWN_TIDS_STATS);
+	/* An answer that nobody waits for. */
+	thread.stat = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	own_tids_put(&table, 5, &thread);
+	CHECK_INT(fcntl(thread.stat, F_GETFD), <, 0);
+	own_tids_deinit(&table);
+	CHECK_INT(table.n_stats, ==, 0);
+}
+
 int main(void)
 {
 	RUN(test_asked_once);
 	RUN(test_asked_again);
 	RUN(test_one_place);
+	RUN(test_stats);
 	return 0;
 }
