@@ -339,7 +339,7 @@ void report_lost(const struct destination *d)
 		     s->payloads_dropped_corrupt + s->payloads_dropped_too_large;
 
 	if (n > 0)
-		log_warning("export:%s: %" PRIu64 " payloads with %" PRIu64
+		log_warning("export:%s: %" PRIu64 " payload(s) with %" PRIu64
 			    " samples were dropped in all and are not at %s",
 			    d->name, n, s->samples_dropped, d->origin);
 }

@@ -224,7 +224,7 @@ enabled = no
         sink.wait_for(sink.count() + 3)
         daemon.stop()
         n, payloads = sum(x[3] for v in sink.views() for x in v.samples()), len(sink.payloads())
-        told = re.search(r"export:silent: (\d+) payloads with (\d+) samples were dropped", daemon.log())
+        told = re.search(r"export:silent: (\d+) payload\(s\) with (\d+) samples were dropped", daemon.log())
         rig.check(told and (int(told[1]), int(told[2])) == (payloads, n),
                   f"{payloads} payloads with {n} samples, and of the silent one: {told[0] if told else daemon.log()}")
         rig.check("export:sink" not in daemon.log().partition("Terminated")[2], "and nothing of the other")
