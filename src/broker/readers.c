@@ -122,7 +122,7 @@ uint32_t broker_process_of(const struct strike *k)
 	uint32_t pid = (uint32_t)k->file.identity.ino;
 	struct file_identity now = identity_of(pid);
 
-	return file_identity_equal(&now, &k->file.identity) ? pid : 0;
+	return now.mtime_ns && file_identity_equal(&now, &k->file.identity) ? pid : 0;
 }
 
 bool broker_may_read(void *ctx, uint32_t pid)
