@@ -243,14 +243,17 @@ check-unit:
 		TEST_UNIT=$$unit sh $(srcdir)/tests/run.sh $${UNIT_TESTS:-$(UNIT_TESTS)} || exit 1; \
 	done
 UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protocols grpc events limit losses stack_size memory \
-	badserver route debuginfod demangle manual bombs churn hostile looks goroutines preloaded allocators
-# Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). attributes, noopen,
-# notify, oldkernel, sandbox and unanswered start it in ways that a service is not started in, or need what a machine lacks;
-# containers cannot stack podman's overlays there; captures, fleet and collector hardly use the daemon; backends and soak have
-# targets of their own. The others have not passed there: locks, node, offcpu, spans and traces lack
-# events or samples in the machine, and python did not end in time.
-WITHOUT_UNIT = attributes noopen notify oldkernel sandbox unanswered containers captures fleet collector backends soak \
-	locks spans node offcpu python traces
+	badserver route debuginfod demangle manual bombs churn hostile looks goroutines preloaded allocators \
+	attributes python sandbox
+# Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). noopen, notify,
+# oldkernel and unanswered start it in ways that a service is not started in, or need what a machine lacks; containers cannot
+# stack podman's overlays there; captures prints a warning there that it does not expect, of the machine's pid namespace, and
+# it, fleet and collector hardly use the daemon; backends and soak have targets of their own. The others have not passed there.
+# locks does not learn who releases a lock: the kernel tells whom a thread wakes by its number in the host's pid namespace. In
+# spans a capture has no spans of the program that moves between CPUs, and in node a fifth of the stacks are not proven, for causes not known.
+# traces and offcpu pass with perfwalk.service, and not always with rootless.conf.
+WITHOUT_UNIT = noopen notify oldkernel unanswered containers captures fleet collector backends soak \
+	locks spans node offcpu traces
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk
