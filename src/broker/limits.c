@@ -51,8 +51,8 @@ static const struct limits_row rows[LIMITS_N] = {
 			 * so address space is no measure of its memory. */
 			.data = {128 * MIB,
 				 {{4, 0, LIMITS_OF_WINDOW}, {1, 0, LIMITS_OF_UNWIND_ROWS}}},
-			/* The third of each ring is of another event that takes the place of one, for
-			 * a while. */
+			/* The third of each ring is of another event that takes the place of
+			 * one, for a while. */
 			.files = {HANDOVER_MAX_WINDOWS + SETUP_OTHER_DESCRIPTORS,
 				  {{1, 0, LIMITS_OF_OPEN_FILES}, {3, 0, LIMITS_OF_RINGS}}},
 			/* What a window is made of is in that memory as well. */
