@@ -28,7 +28,9 @@ mkdir -p "$out" || exit 1
 	export PKG_CONFIG_SYSROOT_DIR="$root"
 	[ -e Makefile ] || "$top/configure" --host="$processor-linux-gnu" --prefix=/usr $werror PKG_CONFIG=pkg-config \
 		CC="$compiler --sysroot=$root" LDFLAGS="-L$root/usr/lib/$processor-linux-gnu" EXE_WRAPPER="qemu-$processor -L $root" || exit 1
-	make -j"${JOBS:-2}" all "$@" || exit 1
+	make -j"${JOBS:-2}" all || exit 1
+	# all is made by a make of its own, which must not make the same files at the same time.
+	[ $# -eq 0 ] || make -j"${JOBS:-2}" "$@" || exit 1
 } >"$out.log" 2>&1 || {
 	tail -n 20 "$out.log" >&2
 	exit 1
