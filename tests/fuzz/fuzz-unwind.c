@@ -28,7 +28,7 @@ static void walk_at(struct unwinder *u, uint64_t pc)
 {
 	static struct full_rule full;
 	struct unwind_frame frames[32];
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 	uint64_t stack[64];
 	struct row row;
 	size_t n_frames;

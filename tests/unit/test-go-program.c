@@ -40,12 +40,13 @@ static struct go_program find(const char *name)
 
 static void check_program(const char *name)
 {
-	unsigned long word = 0, cycles = 0;
 	struct go_program found = find(name);
-	FILE *said;
 
 	CHECK_INT(found.version, >=, 18);
 #ifdef __x86_64__
+	unsigned long word = 0, cycles = 0;
+	FILE *said;
+
 	CHECK_INT(found.cycle, !=, 0);
 	said = run_read("./%s %" PRIu64, name, found.cycle);
 	CHECK_INT(fscanf(said, "%lu %lu", &word, &cycles), ==, 2);

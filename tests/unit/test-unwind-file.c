@@ -522,7 +522,7 @@ static void test_eviction_keeps_hot(void)
 	struct unwind_limits limits = {.cache_entries = 65536, .max_row_bytes = 4096};
 	struct unwinder *u = new_unwinder(&limits);
 	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 	struct unwind_frame frames[8];
 	uint64_t start, limit, offset, stack[32] = {0};
 	struct unwind_module *m[3];

@@ -13,7 +13,6 @@
 #include <elfutils/version.h>
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "tests/unit/test.h"
@@ -58,7 +57,6 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 {
 	struct stepper *s = calloc(1, sizeof(*s));
 	struct proc_sample sample;
-	struct user_regs_struct u;
 	struct tally t;
 	unsigned int steps;
 	int status = 0, signo = 0;
@@ -76,11 +74,10 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 		signo = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 		if (steps % every != 0)
 			continue;
-		/* dlopen maps new code. */
-		CHECK_INT(ptrace(PTRACE_GETREGS, s->pid, NULL, &u), ==, 0);
-		if (!proc_find(&s->c.maps, u.rip, &ignored))
-			reload_maps(s);
 		CHECK_INT(proc_sample_take(s->pid, &sample, s->stack, sizeof(s->stack)), ==, 0);
+		/* dlopen maps new code. */
+		if (!proc_find(&s->c.maps, sample.regs.r[UNWIND_REG_PC], &ignored))
+			reload_maps(s);
 		compare_sample(&s->c, &sample);
 	}
 	if (!WIFEXITED(status)) {
@@ -159,6 +156,9 @@ static __attribute__((unused)) void test_vfork(void)
 
 int main(void)
 {
+#ifndef __x86_64__
+	SKIP("where libdw is wrong is known on x86_64 alone");
+#endif
 	RUN(test_libc);
 	RUN(test_signal);
 	RUN(test_deep);

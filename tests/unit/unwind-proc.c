@@ -225,23 +225,40 @@ bool proc_read(void *ctx, uint64_t address, uint8_t *ret, size_t n)
 
 /* Samples */
 
-#ifdef __x86_64__
+static void put_registers(const struct user_regs_struct *u, struct unwind_regs *ret)
+{
+#if defined(__x86_64__)
+	const uint64_t r[UNWIND_N_REGS] = {u->rax, u->rdx, u->rcx, u->rbx, u->rsi, u->rdi,
+					   u->rbp, u->rsp, u->r8,  u->r9,  u->r10, u->r11,
+					   u->r12, u->r13, u->r14, u->r15, u->rip};
+
+	memcpy(ret->r, r, sizeof(r));
+#elif defined(__aarch64__)
+	memcpy(ret->r, u->regs, sizeof(u->regs));
+	ret->r[UNWIND_REG_SP] = u->sp;
+	ret->r[UNWIND_REG_PC] = u->pc;
+#else /* riscv64: pc, where the register that is always 0 would be, and the others */
+	memcpy(ret->r, u, sizeof(*u));
+	ret->r[UNWIND_REG_PC] = ret->r[0];
+	ret->r[0] = 0;
+#endif
+	ret->valid = UNWIND_ALL_REGS;
+}
+
 int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t n)
 {
 	struct user_regs_struct u;
+	struct iovec registers = {&u, sizeof(u)};
 
-	if (ptrace(PTRACE_GETREGS, tid, NULL, &u) < 0)
+	if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &registers) < 0)
 		return -errno;
-	ret->regs = (struct unwind_regs){
-		.r = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10,
-		      u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
-		.valid = UNWIND_ALL_REGS,
-	};
+	put_registers(&u, &ret->regs);
 	ret->stack = stack;
 	ret->n_stack = 0;
 	/* Page by page, for the stack may end before the buffer does. */
 	while (ret->n_stack < n) {
-		uint64_t at = u.rsp + ret->n_stack, page_left = 4096 - at % 4096;
+		uint64_t at = ret->regs.r[UNWIND_REG_SP] + ret->n_stack,
+			 page_left = 4096 - at % 4096;
 		struct iovec local = {stack + ret->n_stack, n - ret->n_stack}, remote;
 		ssize_t got;
 
@@ -255,4 +272,3 @@ int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t 
 	}
 	return 0;
 }
-#endif
