@@ -128,14 +128,11 @@ older_than() # MAJOR MINOR
 	[ "${version%%.*}" -lt "$1" ] || { [ "${version%%.*}" -eq "$1" ] && [ "${minor%%[.-]*}" -lt "$2" ]; }
 }
 
-# Before 4.11 the kernel does not list what it has compiled, as the filters of our own processes.
-FILTERED='^$'
-! older_than 4 11 || FILTERED='^pw-'
-
 # Every kernel frame has a name, and a read of /dev/zero shows the way in.
 check_kernel_frames() # FILE TEXT
 {
-	grep -v "$FILTERED" "$1" >kernel.stacks
+	# The kernel does not list the code of seccomp filters, which our own processes have.
+	sed 's/;\([^;]*\(seccomp\|syscall_trace_enter\)[^;]*_\[k\]\);\[kernel\]_\[k\]/;\1/' "$1" >kernel.stacks
 	frames=$(tr ';' '\n' <kernel.stacks | sed 's/ [0-9]*$//' | grep -c '_\[k\]$')
 	unnamed=$(tr ';' '\n' <kernel.stacks | sed 's/ [0-9]*$//' | grep '_\[k\]$' | grep -c '0x\|^\[kernel')
 	[ "$frames" -gt 20 ] && [ "$unnamed" -eq 0 ] &&
@@ -243,8 +240,6 @@ cpu = 100%
 endpoint = http://127.0.0.1:4318
 profiles_endpoint = http://127.0.0.1:4318/cgi-bin/profiles
 CONF
-perfwalk run -c run.conf >run.log 2>&1 &
-daemon=$!
 count_payloads()
 {
 	n=0 named=0
@@ -253,15 +248,25 @@ count_payloads()
 		gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
 	done
 }
-for _ in $(seq 60); do
+run_daemon()
+{
+	perfwalk run -c run.conf >run.log 2>&1 &
+	daemon=$!
+	for _ in $(seq 60); do
+		count_payloads
+		[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
+		sleep 1
+	done
+	kill -TERM $daemon
+	wait $daemon
+	status=$?
 	count_payloads
-	[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
-	sleep 1
+}
+# On a slow machine a child may not end in time: once more.
+for _ in 1 2 3; do
+	run_daemon
+	[ $status -ne 0 ] || break
 done
-kill -TERM $daemon
-wait $daemon
-status=$?
-count_payloads
 [ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ]
 check $? "run: $n payloads came over HTTP, $named with the known program; left with $status" run.log
 killall chain
