@@ -56,13 +56,13 @@ static int64_t cpu_ms(void)
 	".uleb128 5, 0x1d\n.byte 1\n.uleb128 0x31,0x13, 0x11,1, 0x12,6, 0,0\n"                     \
 	".byte 0\n"
 #define UNIT_BEGIN                                                                                 \
-	".section .debug_info,\"\",@progbits\n.long 9f - 1f\n1: .value 4\n.long abbrevs\n.byte "   \
+	".section .debug_info,\"\",@progbits\n.long 9f - 1f\n1: .2byte 4\n.long abbrevs\n.byte "   \
 	"8\n"                                                                                      \
 	".uleb128 1\n.quad bomb\n.long 65536\n.long 0\n"                                           \
 	"function: .uleb128 2\n.asciz \"bomb\"\n.quad bomb\n.long 65536\n"
 #define UNIT_END "9:\n"
 #define LINES                                                                                      \
-	".section .debug_line,\"\",@progbits\n.long 9f - 1f\n1: .value 4\n.long 3f - 2f\n"         \
+	".section .debug_line,\"\",@progbits\n.long 9f - 1f\n1: .2byte 4\n.long 3f - 2f\n"         \
 	"2: .byte 1, 1, 1, 0, 1, 10, 0,1,1,1,1,0,0,0,1, 0\n.asciz \"bomb.c\"\n.byte 0,0,0, "       \
 	"0\n3:\n"                                                                                  \
 	".byte 0, 9, 2\n.quad bomb\n"
@@ -75,7 +75,7 @@ static int64_t cpu_ms(void)
 	".uleb128 1, 0x3c\n.byte 0,0,0\n"                                                          \
 	".uleb128 4, 0x11\n.byte 0\n.uleb128 0x55,0x17, 0,0\n.byte 0\n"
 #define UNITS(n, entry)                                                                            \
-	".section .debug_info\n.rept " n "\n.long 2f - 1f\n1: .value 4\n.long roots\n"             \
+	".section .debug_info\n.rept " n "\n.long 2f - 1f\n1: .2byte 4\n.long roots\n"             \
 	".byte 8, " entry "\n2:\n.endr\n"
 
 static const struct bomb {
@@ -134,7 +134,7 @@ static const struct bomb {
 	 "", true, false},
 	{"sections that inflate beyond the limit",
 	 TEXT ".section .debug_abbrev,\"\",@progbits\n.skip 100000000\n"
-	      ".section .debug_info,\"\",@progbits\n.long 199999996\n.value 4\n.skip 199999994\n",
+	      ".section .debug_info,\"\",@progbits\n.long 199999996\n.2byte 4\n.skip 199999994\n",
 	 "objcopy --compress-debug-sections=zlib", false, false},
 };
 
