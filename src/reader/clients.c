@@ -29,7 +29,7 @@
 #define LOG_SECONDS    600
 /* The kernel says on which CPU a thread is, not whether it was on another one since the sample. To
  * go there, run and come back takes it longer than this. */
-#define MAX_AWAY_NS (100 * NSEC_PER_USEC)
+#define MAX_AWAY_NS (250 * NSEC_PER_USEC)
 
 struct reader_client {
 	struct clients *all;
