@@ -219,12 +219,12 @@ check-soak: perfwalk
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
 
-# Longer captures: some 30,000 samples in spans, and as many of goroutines; with a Collector, and with tracers.
+# Longer captures: some 30,000 samples in spans, and as many of goroutines; with a Collector; and 20,000 of each tracer.
 check-spans: perfwalk
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/spans.py
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/goroutines.py
 	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/traces.py
-	SPANS_LENGTH=$${SPANS_LENGTH:-3} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/tracers.py
+	SPANS_LENGTH=$${TRACERS_LENGTH:-40} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/tracers.py
 
 # What off-CPU time costs a context switch, and what the daemon does instead under a limit: the figures of
 # docs/figures.md, which say something on a quiet host. OFFCPU_PAIRS=60 takes longer.

@@ -7,10 +7,13 @@ import collections
 import os
 import re
 import subprocess
+import threading
+import time
 
 import otelcol
 import otlp
 import rig
+import spans
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 1000 * LENGTH  # samples in spans, of each program
@@ -49,13 +52,54 @@ def samples_of(message, pid):
     return sorted(found, key=lambda s: s[0])
 
 
+class Mover(threading.Thread):
+    """Moves all threads of a process to another CPU all the time."""
+
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.ended, self.n = pid, False, 0
+
+    def run(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        while not self.ended:
+            self.n += 1
+            for tid in os.listdir(f"/proc/{self.pid}/task"):
+                try:
+                    os.sched_setaffinity(int(tid), {cpus[self.n % len(cpus)]})
+                except OSError:
+                    pass  # it has ended
+            time.sleep(50e-6)
+
+
+def check_moved():
+    """The kernel says where a thread is: one that has gone on elsewhere has no span, rather than another's."""
+    program = Program("labelled")
+    mover = Mover(program.pid)
+    mover.start()
+    out = rig.path("moved.otlp")
+    r = rig.record_cpu(1.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
+    mover.ended = True
+    mover.join()
+    rig.check(r.status == 0, f"a capture of threads that were moved {mover.n} times")
+    rig.end(program.process)
+    with open(out, "rb") as f:
+        message = otlp.decode(f.read())
+    known = [(s, *program.expected(s[1])) for s in samples_of(message, program.pid)]
+    linked = [k for k in known if k[0][4]]
+    wrong = [k for k in linked if is_wrong(*k) and (k[3] or k[2] == "inNone")]
+    rig.check(len(linked) >= WANTED / 10 and not wrong, f"moved: none of {len(linked)} samples has another's span: {wrong[:3]}")
+
+
+def is_wrong(sample, worker, _, spans_of_it):
+    return sample[4] not in spans_of_it or (worker is not None and int(sample[3], 16) != worker + 1)
+
+
 def check_samples(samples, program, what):
     first = next((s[0] for s in samples if s[4]), None)
     rig.check(first, f"{what}: samples have spans")
     known = [(s, *program.expected(s[1])) for s in samples if s[0] > first]
     inside = [k for k in known if k[3]]
-    wrong = [k for k in inside if k[0][4] and (k[0][4] not in k[3] or (k[1] is not None and
-                                                                     int(k[0][3], 16) != k[1] + 1))]
+    wrong = [k for k in inside if k[0][4] and is_wrong(*k)]
     right = sum(bool(k[0][4]) for k in inside) - len(wrong)
     ALL.update(inside=len(inside), right=right, wrong=len(wrong))
     rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
@@ -85,7 +129,12 @@ def check_capture(name, what):
     r = rig.record_cpu(2.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
-        check_samples(samples_of(otlp.decode(f.read()), program.pid), program, what)
+        message = otlp.decode(f.read())
+    samples, said = samples_of(message, program.pid), spans.counts_of(message)
+    check_samples(samples, program, what)
+    n_with = sum(bool(s[4]) for s in samples)
+    rig.check(said["linked"] == n_with and n_with < sum(said.values()) <= len(samples),
+              f"{what}: {n_with} of {len(samples)} samples are counted as linked: {said}")
     rig.end(program.process)
 
 
@@ -118,6 +167,7 @@ def main():
     else:
         rig.say(f"{MAP_VERSION} cannot be fetched: labels in maps are not tried")
     del os.environ["GOTOOLCHAIN"]
+    check_moved()
     check_denied()
     rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
