@@ -27,9 +27,9 @@ bool go_layout_find(uint32_t version, struct go_layout *ret);
 uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goroutine,
 		      uint32_t number);
 
-/* The form of labels as bytes: the goroutine's number (8 bytes, native order), how many of its labels
- * are left out (a byte; 255: or more), then for each of the others the lengths of key and value (a
- * byte each), and both texts. */
+/* The form of labels as bytes: the goroutine's number (8 bytes, native order), how many of its
+ * labels are left out (a byte; 255: or more), then for each of the others the lengths of key and
+ * value (a byte each), and both texts. */
 enum { GO_LABELS_HEAD_BYTES = 9, GO_LABELS_MAX_BYTES = 640, GO_LABELS_MAX_READS = 48 };
 
 struct go_goroutine {

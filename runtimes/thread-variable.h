@@ -25,8 +25,8 @@ int thread_variable_find(const struct image *image, const char *name, struct thr
  * that alignment. */
 struct thread_variable thread_variable_of_program(uint64_t bytes, uint64_t align, uint64_t value);
 /* The variable's address in the thread of glibc with that number in its own pid namespace, by the
- * address of its robust list; *ret 0: it has none yet. false: the list is not where glibc has it, or
- * the thread's struct cannot be read. */
+ * address of its robust list; *ret 0: it has none yet. false: the list is not where glibc has it,
+ * or the thread's struct cannot be read. */
 bool thread_variable_address(struct memory *m, const struct thread_variable *v,
 			     uint64_t robust_list, uint32_t own_tid, uint64_t *ret);
 /* The same in the thread of musl with that thread pointer. */

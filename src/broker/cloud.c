@@ -82,7 +82,8 @@ const char *cloud_provider(void)
 							    : provider_of_firmware();
 }
 
-/* "i-" and 8 or 17 hexadecimal digits: on Nitro the tag of the board is that, says the same page. */
+/* "i-" and 8 or 17 hexadecimal digits: on Nitro that is the tag of the board, says the same page.
+ */
 static bool is_instance_of_aws(const char *id)
 {
 	size_t n = strlen(id);

@@ -104,7 +104,8 @@ static void on_standing(void *ctx)
 		struct message m = {.type = MESSAGE_STANDS};
 
 		if (find_state(s->tasks[s->next], &m) && is_target(b, &m) &&
-		    supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) == -EAGAIN)
+		    supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) ==
+			    -EAGAIN)
 			break;
 	}
 	if (s->next < s->n) {

@@ -2,10 +2,11 @@
 /*
  * Each read is a system call. Most samples have their goroutine in its register, which says itself
  * whose it is. The last read is that of the CPU: if the thread is still there, it has stood still,
- * and all is as it was. The memory of labels is used again, so that they are read each time, unless the garbage collector says that it has freed nothing: a set of labels
- * never changes, its goroutine keeps it alive, and what is alive in a cycle of the collector is
- * freed in a later one. In the same cycle the same address is the same set. A cycle is asked for
- * from the second sample with a set on, since most sets of servers are seen once.
+ * and all is as it was. The memory of labels is used again, so that they are read each time, unless
+ * the garbage collector says that it has freed nothing: a set of labels never changes, its
+ * goroutine keeps it alive, and what is alive in a cycle of the collector is freed in a later one.
+ * In the same cycle the same address is the same set. A cycle is asked for from the second sample
+ * with a set on, since most sets of servers are seen once.
  */
 #include <stdlib.h>
 

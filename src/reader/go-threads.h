@@ -20,8 +20,8 @@ struct go_sample {
 	uint32_t glibc_bytes; /* of its struct of a thread */
 };
 /*
- * Reads the labels of the goroutine that a thread runs: *ret_n bytes of them to ret (go.h), 0 unless
- * FRAME_RECORD_SPAN_READ. m: the memory, with parts as they were at the sample.
+ * Reads the labels of the goroutine that a thread runs: *ret_n bytes of them to ret (go.h), 0
+ * unless FRAME_RECORD_SPAN_READ. m: the memory, with parts as they were at the sample.
  */
 enum frame_record_span go_threads_read(struct go_threads *t, struct memory *m,
 				       const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES],
