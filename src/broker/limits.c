@@ -49,88 +49,93 @@ static const struct limits_row rows[LIMITS_N] = {
 		{
 			/* Tables of processes, files and threads; windows. Files are mapped whole,
 			 * so address space is no measure of its memory. */
-			.data = {128 * MIB,
-				 {{4, 0, LIMITS_OF_WINDOW}, {1, 0, LIMITS_OF_UNWIND_ROWS}}},
+			.data = {.fixed = 128 * MIB,
+				 .terms = {{4, 0, LIMITS_OF_WINDOW},
+					   {1, 0, LIMITS_OF_UNWIND_ROWS}}},
 			/* The third of each ring is of another event that takes the place of
 			 * one, for a while. */
-			.files = {HANDOVER_MAX_WINDOWS + SETUP_OTHER_DESCRIPTORS,
-				  {{1, 0, LIMITS_OF_OPEN_FILES}, {3, 0, LIMITS_OF_RINGS}}},
+			.files = {.fixed = HANDOVER_MAX_WINDOWS + SETUP_OTHER_DESCRIPTORS,
+				  .terms = {{1, 0, LIMITS_OF_OPEN_FILES}, {3, 0, LIMITS_OF_RINGS}}},
 			/* What a window is made of is in that memory as well. */
-			.file_bytes = {0, {{4, 0, LIMITS_OF_WINDOW}}},
+			.file_bytes = {.terms = {{4, 0, LIMITS_OF_WINDOW}}},
 		},
 	[PEER_SYMBOLIZER] =
 		{
 			/* So much of its address space may be no file. */
-			.data = {0, {{3, 8, LIMITS_OF_SYMBOLIZER}}},
-			.address_space = {0, {{1, 0, LIMITS_OF_SYMBOLIZER}}},
-			.files = {CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
-					  SETUP_OTHER_DESCRIPTORS,
-				  {{1, 0, LIMITS_OF_OPEN_FILES}}},
-			.file_bytes = {128 * MIB}, /* payloads of 4M each; tables of top */
+			.data = {.terms = {{3, 8, LIMITS_OF_SYMBOLIZER}}},
+			.address_space = {.terms = {{1, 0, LIMITS_OF_SYMBOLIZER}}},
+			.files = {.fixed = CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
+					   SETUP_OTHER_DESCRIPTORS,
+				  .terms = {{1, 0, LIMITS_OF_OPEN_FILES}}},
+			.file_bytes = {.fixed = 128 * MIB}, /* payloads of 4M each; tables of top */
 		},
 	[LIMITS_CAPTURE] =
 		{
-			.data = {3 * BROKER_CAPTURE_BYTES},
-			.files = {CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
-					  SETUP_OTHER_DESCRIPTORS,
-				  {{1, 0, LIMITS_OF_OPEN_FILES}}},
+			.data = {.fixed = 3 * BROKER_CAPTURE_BYTES},
+			.files = {.fixed = CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
+					   SETUP_OTHER_DESCRIPTORS,
+				  .terms = {{1, 0, LIMITS_OF_OPEN_FILES}}},
 			/* Its outputs may have any size. */
 		},
 	[LIMITS_VIEWER] =
 		{
-			.data = {4 * GIB}, /* twice the largest profile */
-			.files = {1024},
+			.data = {.fixed = 4 * GIB}, /* twice the largest profile */
+			.files = {.fixed = 1024},
 		},
 	[PEER_EXPORTER] =
 		{
 			/* Payloads as they came, and compressed. */
-			.data = {64 * MIB, {{2, 0, LIMITS_OF_QUEUES}}},
-			.files = {256},
-			.file_bytes = {128 * MIB}, /* the largest payload, and its growth */
+			.data = {.fixed = 64 * MIB, .terms = {{2, 0, LIMITS_OF_QUEUES}}},
+			.files = {.fixed = 256},
+			/* The largest payload, and its growth. */
+			.file_bytes = {.fixed = 128 * MIB},
 			.tasks = true,
 		},
 	[PEER_FETCHER] =
 		{
-			.data = {64 * MIB},
-			.files = {64},
+			.data = {.fixed = 64 * MIB},
+			.files = {.fixed = 64},
 			/* One byte more tells a file that is too large. */
-			.file_bytes = {1, {{1, 0, LIMITS_OF_DEBUG_FILE}}},
+			.file_bytes = {.fixed = 1, .terms = {{1, 0, LIMITS_OF_DEBUG_FILE}}},
 			.tasks = true,
 		},
 	[PEER_METRICS] =
 		{
-			.data = {64 * MIB + 2 * PULLS_MAX * BROKER_PULL_BYTES},
-			.files = {128},
-			.file_bytes = {4096}, /* it writes no files */
+			.data = {.fixed = 64 * MIB + 2 * PULLS_MAX * BROKER_PULL_BYTES},
+			.files = {.fixed = 128},
+			.file_bytes = {.fixed = 4096}, /* it writes no files */
 		},
 	[PEER_SCREEN] =
 		{
-			.data = {64 * MIB},
-			.files = {64},
-			.file_bytes = {4096},
+			.data = {.fixed = 64 * MIB},
+			.files = {.fixed = 64},
+			.file_bytes = {.fixed = 4096},
 		},
 	[PEER_READER] =
 		{
-			.data = {0, {{1, 0, LIMITS_OF_READERS_SHARE}}, 8 * MIB, 48 * MIB},
-			.files = {1024},
-			.file_bytes = {2 * MIB}, /* memory of its clients; the ring of frames */
+			.data = {.terms = {{1, 0, LIMITS_OF_READERS_SHARE}},
+				 .least = 8 * MIB,
+				 .most = 48 * MIB},
+			.files = {.fixed = 1024},
+			/* Memory of its clients; the ring of frames. */
+			.file_bytes = {.fixed = 2 * MIB},
 			/* It runs before all else, so it has to pause. */
 			.pause = {100000, 200000},
 		},
 	[LIMITS_OPENER] =
 		{
-			.data = {16 * MIB},
-			.files = {64},
-			.file_bytes = {4096},
+			.data = {.fixed = 16 * MIB},
+			.files = {.fixed = 64},
+			.file_bytes = {.fixed = 4096},
 		},
 	[LIMITS_BROKER] =
 		{
-			.data = {32 * MIB},
+			.data = {.fixed = 32 * MIB},
 			.tasks = true,
 		},
 	[LIMITS_LISTER] =
 		{
-			.files = {64},
+			.files = {.fixed = 64},
 			.tasks = true, /* it is no child, and its user may run others */
 		},
 };
