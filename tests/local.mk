@@ -10,7 +10,7 @@ check-libraries: $(BUILT_SOURCES)
 	$(MAKE) $(AM_MAKEFLAGS) $(check_LIBRARIES)
 
 EXTRA_DIST += \
-	tests/foreign/build.sh tests/foreign/host.py tests/foreign/packages.py tests/foreign/sysroot.sh \
+	tests/foreign/build.sh tests/foreign/host.py tests/foreign/native.py tests/foreign/packages.py tests/foreign/sysroot.sh \
 	tests/kernels/bounded.c \
 	tests/kernels/guest.sh \
 	tests/kernels/judge.py \
@@ -194,7 +194,10 @@ check-foreign-packages:
 	for processor in $${FOREIGN:-aarch64}; do \
 		python3 $(srcdir)/tests/foreign/packages.py $$processor || exit 1; \
 	done
-.PHONY: check-foreign-packages
+# Built by the compiler of another processor in a Debian of it under qemu-user, with the unit tests there, as root.
+check-foreign-native:
+	python3 $(srcdir)/tests/foreign/native.py aarch64
+.PHONY: check-foreign-packages check-foreign-native
 
 # All of it on a kernel of another processor, in an emulated machine.
 check-aarch64-kernel check-riscv64-kernel:

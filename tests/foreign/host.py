@@ -29,6 +29,7 @@ mkdir -p "$root/srv" "$root/dev"
 mount --bind "$srv" "$root/srv"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
+ip link set lo up
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin ROOT="$root" LC_ALL=C
 [ "$where" = outside ] || exec chroot "$root" "$@"
 exec "$@"
@@ -53,23 +54,23 @@ def static_qemu(processor):
     return path
 
 
-def debootstrap(processor):
+def debootstrap(processor, packages=()):
     """Unpacked, and not configured: enough for a dpkg and a shell."""
     debian, suite, _ = PROCESSORS[processor]
     rig.need_programs("debootstrap")
     mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
     mirror = [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0]
     root = rig.path(f"{suite}-{debian}")
-    run("debootstrap", "--foreign", f"--arch={debian}", "--variant=minbase", suite, root, mirror, "/usr/share/debootstrap/scripts/sid")
+    include = ["--include=" + ",".join(packages)] if packages else []
+    run("debootstrap", "--foreign", f"--arch={debian}", "--variant=minbase", *include, suite, root, mirror, "/usr/share/debootstrap/scripts/sid")
     return root
 
 
 class Host:
-    """A copy of the root."""
+    """What runs in such a root sees a directory of the test as /srv, and no network but its own loopback."""
 
-    def __init__(self, processor, base, name):
-        self.root, self.srv = rig.path(name), rig.path("srv")
-        run("cp", "-a", base, self.root)
+    def __init__(self, processor, root):
+        self.root, self.srv = root, rig.path("srv")
         magic = bytes([0x7f, *b"ELF", 2, 1, 1, *[0] * 9, 2, 0, PROCESSORS[processor][2], 0])
         mask = bytes([*[0xff] * 7, 0, *[0xff] * 8, 0xfe, 0xff, 0xff, 0xff])
 
@@ -78,7 +79,13 @@ class Host:
         # What is run is opened by the kernel, keeps its name, and qemu is found before the root is entered.
         self.binfmt = f":qemu:M:0:{escaped(magic)}:{escaped(mask)}:{static_qemu(processor)}:OPF"
 
-    def try_run(self, *argv, where="inside"):
+    @classmethod
+    def copied(cls, processor, base, name):
+        """In a copy of the root."""
+        run("cp", "-a", base, rig.path(name))
+        return cls(processor, rig.path(name))
+
+    def try_run(self, *argv, where="inside", timeout=300):
         with subprocess.Popen(["unshare", "-U", "-m", "-n", "-p", "--fork", "--kill-child", "sh", "-c", ENTER, "sh", self.binfmt, self.root,
                                self.srv, where, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace") as p:
@@ -87,11 +94,11 @@ class Host:
             for name in ("uid_map", "gid_map"):
                 with open(f"/proc/{p.pid}/{name}", "w", encoding="ascii") as f:
                     f.write("0 0 65536")
-            said = p.communicate("\n", timeout=300)[0]
+            said = p.communicate("\n", timeout=timeout)[0]
         return p.returncode, said
 
-    def run(self, *argv, where="inside"):
-        status, said = self.try_run(*argv, where=where)
+    def run(self, *argv, **options):
+        status, said = self.try_run(*argv, **options)
         if status:
             rig.fail(f"{' '.join(argv)}: exit status {status}: {said[-2000:]}")
         return said

@@ -61,7 +61,7 @@ def there(host, path):
 
 
 def deb(processor, base, version, package):
-    host = Host(processor, base, "deb")
+    host = Host.copied(processor, base, "deb")
     shutil.copy(package, os.path.join(host.srv, "1.deb"))
     host.run("dpkg", "-i", "/srv/1.deb")
     check_program(host, processor, version, "deb")
@@ -73,7 +73,7 @@ def deb(processor, base, version, package):
 
 def rpm(processor, base, version, package):
     """By this host's rpm, which runs the package's scripts in the root."""
-    host = Host(processor, base, "rpm")
+    host = Host.copied(processor, base, "rpm")
     shutil.copy(package, os.path.join(host.srv, "1.rpm"))
     options = ("rpm", "--root", host.root, "--dbpath", "/var/lib/rpm", "--nodeps")
     host.run(*options, "--ignorearch", "-U", os.path.join(host.srv, "1.rpm"), where="outside")
@@ -83,7 +83,7 @@ def rpm(processor, base, version, package):
 
 
 def bundle(processor, base, version, archive):
-    host = Host(processor, base, "bundle")
+    host = Host.copied(processor, base, "bundle")
     run("tar", "-xJf", archive, "-C", host.root)
     check_program(host, processor, version, "bundle")
     check_libraries(host, "bundle")
@@ -91,7 +91,7 @@ def bundle(processor, base, version, archive):
 
 def image(processor, base, version, archive):
     """By this host's podman and runc."""
-    host = Host(processor, base, "image")
+    host = Host.copied(processor, base, "image")
     size = os.path.getsize(archive)
     rig.check(size < LARGEST_IMAGE_BYTES, f"image: {size / 1e6:.1f} MB, compressed")
 
