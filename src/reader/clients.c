@@ -28,8 +28,10 @@
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
 #define LOG_SECONDS    600
 /* The kernel says on which CPU a thread is, not whether it was on another one since the sample. To
- * go there, run and come back takes it longer than this. */
-#define MAX_AWAY_NS (250 * NSEC_PER_USEC)
+ * go there, run and come back takes it longer than this; also if somebody moves it all the time,
+ * which shows in other samples of it. */
+#define MAX_AWAY_NS	  (250 * NSEC_PER_USEC)
+#define MAX_AWAY_MOVED_NS (100 * NSEC_PER_USEC)
 
 struct reader_client {
 	struct clients *all;
@@ -393,6 +395,20 @@ static enum frame_record_span read_labels(struct reader_client *client, const st
 	return go_threads_read(client->goroutines, &sampled, s, ret->bytes, &ret->n);
 }
 
+/* If the thread had been away since the sample, it could not be back by now. */
+static bool is_back_too_soon(struct clients *c, const struct client_sample *sample,
+			     enum frame_record_span span)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (span == FRAME_RECORD_SPAN_MOVED)
+		own_tids_note_left(&c->own_tids, sample->tid, now);
+	return span == FRAME_RECORD_SPAN_MOVED ||
+	       now - sample->time_ns <= (own_tids_leaves(&c->own_tids, sample->tid, now)
+						 ? MAX_AWAY_MOVED_NS
+						 : MAX_AWAY_NS);
+}
+
 enum frame_record_span client_read_context(struct reader_client *client,
 					   const struct client_sample *sample,
 					   struct frame_record_context *ret)
@@ -423,7 +439,7 @@ enum frame_record_span client_read_context(struct reader_client *client,
 				     ret);
 	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
-	if (!client->by_stat || clock_monotonic_ns() - sample->time_ns <= MAX_AWAY_NS)
+	if (!client->by_stat || is_back_too_soon(c, sample, span))
 		return span;
 	ret->n = 0;
 	return FRAME_RECORD_SPAN_LATE;

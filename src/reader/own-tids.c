@@ -6,6 +6,7 @@
 #include "util/clock.h"
 
 #define ASK_AGAIN_NS (100 * NSEC_PER_MSEC)
+#define LEFT_NS	     (60 * NSEC_PER_SEC)
 
 void own_tids_init(struct own_tids *o, void (*ask)(void *ctx, uint32_t tid, bool with_stat),
 		   void *ctx)
@@ -58,6 +59,21 @@ struct own_thread own_tids_find(struct own_tids *o, uint32_t tid, bool with_stat
 	if (t->thread.number == 0 || (with_stat && t->thread.stat < 0) || is_used_up(t))
 		ask(o, t, with_stat, now_ns);
 	return t->thread;
+}
+
+void own_tids_note_left(struct own_tids *o, uint32_t tid, uint64_t now_ns)
+{
+	struct own_tid *t = place_of(o, tid);
+
+	if (t->tid == tid)
+		t->left_ns = now_ns;
+}
+
+bool own_tids_leaves(struct own_tids *o, uint32_t tid, uint64_t now_ns)
+{
+	const struct own_tid *t = place_of(o, tid);
+
+	return t->tid == tid && t->left_ns && now_ns - t->left_ns < LEFT_NS;
 }
 
 /* The others are asked for again when they are sampled. */

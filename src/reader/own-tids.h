@@ -25,6 +25,7 @@ struct own_tids {
 		struct own_thread thread; /* number 0: the broker has not answered yet */
 		uint32_t n_uses;
 		uint64_t asked_ns;
+		uint64_t left_ns; /* when it was last found elsewhere; 0: never */
 	} items[OWN_TIDS];
 	uint32_t n_stats, hand; /* open ones; where the next one to close is looked for */
 	void (*ask)(void *ctx, uint32_t tid, bool with_stat);
@@ -36,5 +37,9 @@ void own_tids_init(struct own_tids *o, void (*ask)(void *ctx, uint32_t tid, bool
 void own_tids_deinit(struct own_tids *o);
 /* number 0: unknown yet. with_stat: its stat file is of use; it is borrowed until the next call. */
 struct own_thread own_tids_find(struct own_tids *o, uint32_t tid, bool with_stat, uint64_t now_ns);
+/* The thread was found on another CPU than that of its sample. */
+void own_tids_note_left(struct own_tids *o, uint32_t tid, uint64_t now_ns);
+/* Was that so within the last minute? */
+bool own_tids_leaves(struct own_tids *o, uint32_t tid, uint64_t now_ns);
 /* The broker's answer. Takes its stat file. */
 void own_tids_put(struct own_tids *o, uint32_t tid, const struct own_thread *thread);

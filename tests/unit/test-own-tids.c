@@ -136,11 +136,27 @@ static void test_stats(void)
 	CHECK_INT(table.n_stats, ==, 0);
 }
 
+/* For a minute, and of that thread alone. */
+static void test_left(void)
+{
+	begin();
+	(void)number_of(100, START_NS);
+	CHECK(!own_tids_leaves(&table, 100, START_NS));
+	own_tids_note_left(&table, 100, START_NS);
+	put(100, 7);
+	CHECK(own_tids_leaves(&table, 100, START_NS + 60 * NSEC_PER_SEC - 1));
+	CHECK(!own_tids_leaves(&table, 100, START_NS + 60 * NSEC_PER_SEC));
+	(void)number_of(100 + OWN_TIDS, START_NS);
+	CHECK(!own_tids_leaves(&table, 100, START_NS));
+	CHECK(!own_tids_leaves(&table, 100 + OWN_TIDS, START_NS));
+}
+
 int main(void)
 {
 	RUN(test_asked_once);
 	RUN(test_asked_again);
 	RUN(test_one_place);
 	RUN(test_stats);
+	RUN(test_left);
 	return 0;
 }
