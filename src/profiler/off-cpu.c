@@ -47,7 +47,9 @@ static bool wants(void *ctx, const struct switch_out *out)
 
 int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 {
-	const struct switches_limits limits = {MAX_THREADS, MAX_KEYS, MAX_STACK_BYTES};
+	const struct switches_limits limits = {.threads = MAX_THREADS,
+					       .keys = MAX_KEYS,
+					       .stack_bytes = MAX_STACK_BYTES};
 	struct switches_callbacks callbacks = {.tell = off_cpu_tell_wait,
 					       .wants = wants,
 					       .wants_stays = filter_is_empty(a->filter)};

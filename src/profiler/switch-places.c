@@ -109,10 +109,10 @@ static void free_key_row(struct switches *s, uint32_t row)
 
 /* ---- What is told ---- */
 
-static void tell(struct switches *s, const struct switch_thread *t, const struct key *k,
-		 const struct switch_stack *stack, uint64_t ns, uint64_t n)
+static struct switch_wait wait_of(const struct switch_thread *t, const struct key *k,
+				  const struct switch_stack *stack, uint64_t ns, uint64_t n)
 {
-	const struct switch_wait w = {
+	return (struct switch_wait){
 		.pid = t->pid,
 		.tid = t->tid,
 		.cpu = k ? k->cpu : t->cpu,
@@ -123,11 +123,22 @@ static void tell(struct switches *s, const struct switch_thread *t, const struct
 		.n = n,
 		.time_ns = k ? k->time_ns : t->out_ns,
 	};
+}
 
-	if (ns == 0 && n == 0)
+static void tell_wait(struct switches *s, const struct switch_wait *w)
+{
+	if (w->ns == 0 && w->n == 0)
 		return;
-	s->totals.not_seen_ns += stack ? 0 : ns;
-	s->callbacks.tell(s->ctx, &w);
+	s->totals.not_seen_ns += w->stack ? 0 : w->ns;
+	s->callbacks.tell(s->ctx, w);
+}
+
+static void tell(struct switches *s, const struct switch_thread *t, const struct key *k,
+		 const struct switch_stack *stack, uint64_t ns, uint64_t n)
+{
+	const struct switch_wait w = wait_of(t, k, stack, ns, n);
+
+	tell_wait(s, &w);
 }
 
 /* So much of it is one block, the longest. */
@@ -236,6 +247,50 @@ static bool is_sampled(const struct switch_thread *t)
 	return t->key != SWITCHES_NONE && t->sampled_key == t->key;
 }
 
+/* Nothing happened to the thread until all was read. */
+static bool is_note_proven(const struct switch_thread *t, uint64_t time_ns)
+{
+	return t->note != BLOCK_NOTES_NONE && t->note_read_ns < time_ns;
+}
+
+static void tell_noted_part(struct switches *s, const struct switch_thread *t, const struct key *k,
+			    const struct switch_stack *stack, uint64_t ns, uint64_t n)
+{
+	struct switch_wait w = wait_of(t, k, stack, ns, n);
+
+	w.note = block_notes_get(&s->notes, t->note, &w.n_note);
+	tell_wait(s, &w);
+}
+
+/* A block without a stack of its own gets those of its place in their proportion until now, as in
+ * tell_key(). */
+static void tell_noted(struct switches *s, const struct switch_thread *t, const struct key *k,
+		       uint64_t ns, uint64_t n, bool is_long)
+{
+	uint64_t sum = 0, sum_of_other = 0, at = 0, told = 0;
+	bool of_long;
+
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		sum += weight(&k->stacks[i], is_long);
+		sum_of_other += weight(&k->stacks[i], !is_long);
+	}
+	of_long = sum ? is_long : !is_long;
+	sum = sum ? sum : sum_of_other;
+	if (k->n_stacks <= 1 || sum == 0) {
+		tell_noted_part(s, t, k, k->n_stacks == 1 ? k->stacks[0].stack : NULL, ns, n);
+		return;
+	}
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		uint64_t before = told;
+
+		at += weight(&k->stacks[i], of_long);
+		told = share(ns, at, sum);
+		/* The block is one. */
+		tell_noted_part(s, t, k, k->stacks[i].stack, told - before, told > before ? n : 0);
+		n = told > before ? 0 : n;
+	}
+}
+
 /* A piece of a block, up to time_ns; the last one: it ended there. */
 void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
 		     bool last)
@@ -253,6 +308,10 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	k->time_ns = t->out_ns;
 	if (last && whole > k->most_ns)
 		k->most_ns = whole;
+	if (!is_sampled(t) && is_note_proven(t, time_ns) && !switches_is_anywhere(k)) {
+		tell_noted(s, t, k, ns, last, whole >= LONG_NS);
+		return;
+	}
 	if (!is_sampled(t)) {
 		*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
 		k->n += last;
@@ -261,10 +320,14 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 		return;
 	}
 	known = &k->stacks[t->sampled];
-	known->ns += ns;
-	known->n += last;
-	if (last && ns > known->longest_ns)
-		known->longest_ns = ns;
+	if (is_note_proven(t, time_ns)) {
+		tell_noted_part(s, t, k, known->stack, ns, last);
+	} else {
+		known->ns += ns;
+		known->n += last;
+		if (last && ns > known->longest_ns)
+			known->longest_ns = ns;
+	}
 	/* A thread that is looked at now and then is found in long blocks more often than in short
 	 * ones. */
 	if (last && !known->stack->alone)

@@ -15,6 +15,8 @@
 #define MAX_OFFERS 3  /* of a place */
 #define MAX_AGAIN  16 /* the same, of which nothing came */
 
+#define MAX_NOTES 16 /* offers for a note of a block, each after twice the time of the last one */
+
 /* A block that lasts so long, and so many times longer than all before, may have another cause than
  * its place: a freezer can hold the thread. */
 #define UNUSUAL_NS    UINT64_C(1000000000)
@@ -189,4 +191,89 @@ bool switches_lasted(const struct switches *s, const struct switch_out *block, u
 		return false;
 	return t->offered_end_ns ? t->offered_end_ns > time_ns
 				 : t->doing == BLOCKED && t->out_ns == block->time_ns;
+}
+
+/* ---- Notes ---- */
+
+static struct switch_thread *thread_with(const struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = switches_find_thread(s, o->id);
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	return t && t->pid == o->pid && t->wanted ? t : NULL;
+}
+
+/* The block that goes on now, or of which the sample comes before the switch. */
+static bool may_be_of(const struct switches *s, const struct switch_thread *t,
+		      const struct switch_out *o)
+{
+	const struct key *k;
+
+	if (t->doing != BLOCKED)
+		return t->doing == RUNNING || t->doing == NOTHING_KNOWN;
+	k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+	return k && k->sp == o->sp && k->ip == o->ip;
+}
+
+static void put_note(struct switches *s, struct switch_thread *t, const struct switch_out *o,
+		     uint64_t read_ns, const uint8_t *bytes, uint32_t n)
+{
+	switches_drop_note(s, t);
+	t->note = block_notes_put(&s->notes, bytes, n);
+	s->totals.n_refused += t->note == BLOCK_NOTES_NONE;
+	t->note_read_ns = read_ns;
+	t->note_sp = o->sp;
+	t->note_ip = o->ip;
+}
+
+void switches_note(struct switches *s, const struct switch_out *o, uint64_t read_ns,
+		   const uint8_t *bytes, uint32_t n)
+{
+	uint32_t row = switches_thread_of(s, o);
+	struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	if (t && may_be_of(s, t, o))
+		put_note(s, t, o, read_ns, bytes, n);
+}
+
+void switches_note_late(struct switches *s, const struct switch_out *o, uint64_t read_ns,
+			const uint8_t *bytes, uint32_t n)
+{
+	struct switch_thread *t = thread_with(s, o);
+
+	if (t && t->doing == BLOCKED && t->out_ns == o->time_ns && t->note == BLOCK_NOTES_NONE)
+		put_note(s, t, o, read_ns, bytes, n);
+}
+
+uint32_t switches_unnoted(struct switches *s, uint64_t time_ns, uint64_t min_ns,
+			  struct switch_out *ret, uint32_t n)
+{
+	bool (*takes)(void *, const struct switch_out *) = s->callbacks.takes_note;
+	uint32_t n_found = 0;
+
+	for (uint32_t i = 0; i < s->threads.n && n_found < n; i++) {
+		uint32_t row = s->next_note < s->threads.n ? s->next_note : 0;
+		struct switch_thread *t = &s->threads.items[row];
+
+		s->next_note = row + 1;
+		if (!t->used || t->doing != BLOCKED || t->key == SWITCHES_NONE ||
+		    t->note != BLOCK_NOTES_NONE || t->note_offers == MAX_NOTES ||
+		    t->out_ns + (min_ns << t->note_offers) > time_ns)
+			continue;
+		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
+						   .sp = s->keys.items[t->key].sp,
+						   .ip = s->keys.items[t->key].ip,
+						   .id = t->id,
+						   .pid = t->pid,
+						   .tid = t->tid,
+						   .cpu = t->cpu,
+						   .how = SWITCH_BLOCKED};
+		if (takes && !takes(s->ctx, &ret[n_found])) {
+			t->note_offers = MAX_NOTES;
+			continue;
+		}
+		t->note_offers++;
+		n_found++;
+	}
+	return n_found;
 }

@@ -4,6 +4,7 @@
  * Inside of switches.h: two tables, threads with what they do now (switches.c), and keys, the
  * places where they block, with their time (switch-places.c).
  */
+#include "src/profiler/block-notes.h"
 #include "src/profiler/switches.h"
 #include "util/array.h"
 #include "util/hash.h"
@@ -27,6 +28,10 @@ struct switch_thread {
 	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
 	uint64_t offered_ns, offered_end_ns;
 	uint64_t regs[SWITCH_REGS]; /* of the block */
+	/* Of the block, or, while the thread runs, of the next one. */
+	uint32_t note; /* BLOCK_NOTES_NONE: none */
+	uint32_t note_offers;
+	uint64_t note_read_ns, note_sp, note_ip;
 	/* What has no key. */
 	uint64_t unplaced_ns, n_unplaced;
 	uint64_t running_ns, waiting_ns; /* to be told */
@@ -78,6 +83,7 @@ struct switches {
 	struct hash_index thread_index, key_index;
 	uint32_t free_thread, free_key, n_keys;
 	uint32_t next_offer; /* the thread to look at first */
+	uint32_t next_note;  /* the same, for notes */
 	uint32_t round;	     /* of questions whether a thread is wanted */
 	uint64_t stack_bytes, max_stack_bytes;
 	struct switch_cpu *cpus; /* by number */
@@ -85,7 +91,14 @@ struct switches {
 	uint64_t begin_ns;
 	uint64_t whole_ns; /* no switch is missing since; UINT64_MAX: one may be */
 	struct switch_totals totals;
+	struct block_notes notes;
 };
+
+static inline void switches_drop_note(struct switches *s, struct switch_thread *t)
+{
+	block_notes_drop(&s->notes, t->note);
+	t->note = BLOCK_NOTES_NONE;
+}
 
 /* ---- switch-places.c ---- */
 

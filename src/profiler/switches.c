@@ -35,6 +35,7 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 	s->threads.max = limits->threads;
 	s->keys.max = limits->keys;
 	s->max_stack_bytes = limits->stack_bytes;
+	block_notes_init(&s->notes, limits->notes);
 	s->free_thread = s->free_key = SWITCHES_NONE;
 	s->cpus = calloc(MAX_CPUS, sizeof(*s->cpus));
 	if (!s->cpus) {
@@ -55,6 +56,7 @@ struct switches *switches_free(struct switches *s)
 	array_deinit(&s->keys);
 	hash_index_deinit(&s->thread_index);
 	hash_index_deinit(&s->key_index);
+	block_notes_deinit(&s->notes);
 	free(s->cpus);
 	free(s);
 	return NULL;
@@ -120,6 +122,7 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 						       .key = SWITCHES_NONE,
 						       .sampled_key = SWITCHES_NONE,
 						       .first_key = SWITCHES_NONE,
+						       .note = BLOCK_NOTES_NONE,
 						       .asked = s->round,
 						       .used = true,
 						       .wanted = !wants || wants(s->ctx, o)};
@@ -155,6 +158,7 @@ static void judge(struct switches *s, struct switch_thread *t, const struct swit
 		switches_tell_thread(s, t);
 		switches_forget_keys(s, t);
 	}
+	switches_drop_note(s, t);
 	t->wanted = wanted;
 	t->doing = NOTHING_KNOWN;
 	t->since_ns = o->time_ns;
@@ -225,6 +229,7 @@ static void note_record(struct switches *s, uint32_t cpu, uint64_t time_ns)
 static void doubt(struct switches *s, struct switch_thread *t)
 {
 	s->totals.n_broken += !t->assumed;
+	switches_drop_note(s, t);
 	t->offered_ns = 0;
 	t->doing = LOST;
 }
@@ -310,6 +315,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t = &s->threads.items[row];
 	/* It went on here, and nobody said so: after the CPU's last record. */
 	if (t->doing == BLOCKED || t->doing == PREEMPTED || t->doing == STOPPED) {
+		switches_drop_note(s, t);
 		if (!t->assumed)
 			account(s, t, before_ns, true);
 		doubt(s, t);
@@ -326,6 +332,10 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->cpu = o->cpu;
 	t->assumed = t->again = false;
 	memcpy(t->regs, o->regs, sizeof(t->regs));
+	t->note_offers = 0;
+	/* Of a block before it, whose switches were lost. */
+	if (o->how != SWITCH_BLOCKED || t->note_sp != o->sp || t->note_ip != o->ip)
+		switches_drop_note(s, t);
 	t->key = o->how == SWITCH_BLOCKED ? switches_key_of(s, row, o) : SWITCHES_NONE;
 }
 
@@ -350,6 +360,7 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	if (t->offered_ns == t->out_ns && !t->offered_end_ns)
 		t->offered_end_ns = time_ns;
 	account(s, t, time_ns, true);
+	switches_drop_note(s, t);
 	t->doing = RUNNING;
 	t->since_ns = time_ns;
 	t->cpu = cpu;
@@ -359,6 +370,7 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 
 static void lose_thread(struct switches *s, struct switch_thread *t)
 {
+	switches_drop_note(s, t);
 	account(s, t, t->cpu < MAX_CPUS ? s->cpus[t->cpu].last_ns : 0, false);
 	t->doing = LOST;
 	t->offered_ns = 0;
@@ -386,6 +398,7 @@ void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns)
 		if (!t->used || t->doing == NOTHING_KNOWN || t->since_ns >= end_ns)
 			continue;
 		account(s, t, begin_ns, false);
+		switches_drop_note(s, t);
 		s->totals.unknown_ns += end_ns - t->since_ns;
 		t->since_ns = end_ns;
 		t->assumed = true;
@@ -405,6 +418,7 @@ void switches_end(struct switches *s, uint32_t id, uint64_t time_ns)
 		account(s, t, time_ns, true);
 	switches_tell_thread(s, t);
 	switches_forget_keys(s, t);
+	switches_drop_note(s, t);
 	(void)hash_index_remove(&s->thread_index, hash_thread(id), row);
 	free_thread_row(s, row);
 }
@@ -458,6 +472,8 @@ void switches_pause(struct switches *s, uint64_t time_ns)
 	for (uint32_t i = 0; i < s->threads.n; i++) {
 		struct switch_thread *t = &s->threads.items[i];
 
+		if (t->used)
+			switches_drop_note(s, t);
 		t->doing = NOTHING_KNOWN;
 		t->key = t->sampled_key = SWITCHES_NONE;
 	}

@@ -58,7 +58,9 @@ struct switch_wait {
 	uint64_t ip, object;		  /* of its place; 0: unknown */
 	const struct switch_stack *stack; /* borrowed; NULL: none was sampled */
 	uint64_t ns, n;			  /* n: how many blocks ended; 0: one still lasts */
-	uint64_t time_ns;		  /* of the last block */
+	const uint8_t *note;		  /* n_note bytes, borrowed; n_note 0: none */
+	uint32_t n_note;
+	uint64_t time_ns; /* of the last block */
 };
 
 struct switch_other {
@@ -72,6 +74,9 @@ struct switches_callbacks {
 	/* Other time of a thread than blocks, since the last call; called with tell(), unless
 	 * there is none. NULL: not wanted. */
 	void (*tell_other)(void *ctx, const struct switch_other *other);
+	/* May there be a note of such a block? For switches_unnoted(), which never offers it
+	 * otherwise. NULL: of all. */
+	bool (*takes_note)(void *ctx, const struct switch_out *block);
 	/* The longest block of a place is reported separately. */
 	bool longest_apart;
 	/* Is its time wanted from here on? Asked of a thread at its first switch, at the first one
@@ -92,11 +97,12 @@ struct switch_totals {
 struct switches_limits {
 	uint32_t threads, keys;
 	uint64_t stack_bytes; /* of all stacks that are kept */
+	uint32_t notes;	      /* of blocks that last */
 };
 
 struct switches;
-/* callbacks: copied. Functions that end a thread, switches_pause() and switches_close() call tell.
- * 0 or -ENOMEM. */
+/* callbacks: copied. Functions that end a thread, or a block with a note, switches_pause() and
+ * switches_close() call tell. 0 or -ENOMEM. */
 int switches_new(struct switches **ret, const struct switches_limits *limits,
 		 const struct switches_callbacks *callbacks, void *ctx);
 struct switches *switches_free(struct switches *s);
@@ -153,6 +159,22 @@ void switches_offer_again(struct switches *s, const struct switch_out *block);
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone);
 /* Did an offered block last beyond time_ns? Call it after all switches up to that time. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
+
+/*
+ * What is known of one block alone, such as the span that its thread is in: read until read_ns,
+ * from a thread that should stand still. It is told with the block's time, unless the thread turns
+ * out to have run before read_ns, or that is not known. o: the block, as in switches_stack().
+ * Copies n bytes, at most BLOCK_NOTES_MAX_BYTES.
+ */
+void switches_note(struct switches *s, const struct switch_out *o, uint64_t read_ns,
+		   const uint8_t *bytes, uint32_t n);
+/* The same of a block that switches_unnoted() offered. */
+void switches_note_late(struct switches *s, const struct switch_out *o, uint64_t read_ns,
+			const uint8_t *bytes, uint32_t n);
+/* Up to n threads that have been blocked for min_ns or more at time_ns, without a note; others at
+ * the next call. A block is offered ever less often. */
+uint32_t switches_unnoted(struct switches *s, uint64_t time_ns, uint64_t min_ns,
+			  struct switch_out *ret, uint32_t n);
 /* The stack with which the thread waits now; borrowed until the next call. NULL: it does not wait,
  * or its stack is unknown. */
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,

@@ -77,7 +77,8 @@ static void go_on(struct round *r, const struct switch_out *o, uint64_t read_ns)
 static void test_truth(void)
 {
 	static const struct switches_callbacks callbacks = {.tell = on_wait};
-	static const struct switches_limits limits = {10, 10, 1 << 20};
+	static const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .stack_bytes = 1 << 20};
 	uint64_t n_refuted = 0, n = 0;
 
 	for (seed = 1; seed <= N_ROUNDS; seed++) {
@@ -123,7 +124,8 @@ static void test_truth(void)
 static void test_first_block_lasts(void)
 {
 	static const struct switches_callbacks callbacks = {.tell = on_wait};
-	static const struct switches_limits limits = {10, 10, 1 << 20};
+	static const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .stack_bytes = 1 << 20};
 	struct switch_out o = {.id = 1, .pid = 9, .sp = 5, .ip = 6, .time_ns = 100};
 	struct block_proofs *p = NULL;
 	struct switches *s = NULL;
@@ -155,7 +157,8 @@ static void test_first_block_lasts(void)
 static void test_late(void)
 {
 	static const struct switches_callbacks callbacks = {.tell = on_wait};
-	static const struct switches_limits limits = {10, N_BLOCKS * N_THREADS, 1 << 20};
+	static const struct switches_limits limits = {
+		.threads = 10, .keys = N_BLOCKS * N_THREADS, .stack_bytes = 1 << 20};
 	uint64_t n_in_time = 0;
 
 	for (uint32_t i = 1; i <= N_ROUNDS; i++) {

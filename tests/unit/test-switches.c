@@ -153,7 +153,8 @@ static const struct switches_callbacks callbacks = {.tell = on_wait};
 
 static struct switches *fresh(struct told *t)
 {
-	const struct switches_limits limits = {1000, 1000, 1 << 20};
+	const struct switches_limits limits = {
+		.threads = 1000, .keys = 1000, .stack_bytes = 1 << 20};
 	struct switches *s = NULL;
 
 	memset(t, 0, sizeof(*t));
@@ -653,7 +654,7 @@ static void test_wanted(void)
 {
 	const struct switches_callbacks some = {
 		.tell = on_wait, .wants = wants_even, .wants_stays = true};
-	const struct switches_limits limits = {100, 100, 1 << 10};
+	const struct switches_limits limits = {.threads = 100, .keys = 100, .stack_bytes = 1 << 10};
 	struct told told = {.seen_ns = 0};
 	struct switches *s = NULL;
 
@@ -696,7 +697,7 @@ static void run(struct switches *s, uint64_t in_ns, uint64_t out_ns)
 static void test_wanted_later(void)
 {
 	const struct switches_callbacks some = {.tell = on_wait, .wants = ask};
-	const struct switches_limits limits = {100, 100, 1 << 10};
+	const struct switches_limits limits = {.threads = 100, .keys = 100, .stack_bytes = 1 << 10};
 	struct switch_out o = out_of(&sleep_at_10);
 	struct told told = {.seen_ns = 0};
 	const struct switch_totals *t;
@@ -792,7 +793,7 @@ static void test_pause(void)
  * has. */
 static void test_limits(void)
 {
-	const struct switches_limits limits = {2, 2, 1 << 10};
+	const struct switches_limits limits = {.threads = 2, .keys = 2, .stack_bytes = 1 << 10};
 	struct switches *s = NULL;
 	struct told told = {.seen_ns = 0};
 	struct event e = sleep_at_10;
@@ -1167,7 +1168,7 @@ static void test_objects(void)
 {
 	const struct switches_callbacks all = {
 		.tell = on_object, .tell_other = on_other, .longest_apart = true};
-	const struct switches_limits limits = {10, 10, 1 << 20};
+	const struct switches_limits limits = {.threads = 10, .keys = 10, .stack_bytes = 1 << 20};
 
 	for (seed = 1; seed <= N_SCHEDULES; seed++) {
 		uint64_t keep = seed, now = 1000, running = 0, waiting = 0;
@@ -1207,6 +1208,175 @@ static void test_objects(void)
 		switches_free(s);
 		seed = keep;
 	}
+}
+
+/* ---- Notes ---- */
+
+struct noted {
+	uint64_t of_note[256], without_ns, n[256];
+};
+
+static void on_noted(void *ctx, const struct switch_wait *w)
+{
+	struct noted *t = ctx;
+
+	if (w->n_note == 0) {
+		t->without_ns += w->ns;
+		return;
+	}
+	CHECK_INT(w->n_note, ==, 2);
+	CHECK_INT(w->note[0], ==, 0xee);
+	t->of_note[w->note[1]] += w->ns;
+	t->n[w->note[1]] += w->n;
+}
+
+/* What the sample or a late reader says of a block, with a stack or without one. */
+static void note(struct switches *s, const struct event *out, uint64_t read_ns, uint8_t number,
+		 bool late)
+{
+	const uint8_t bytes[] = {0xee, number};
+	struct switch_out o = out_of(out);
+
+	(late ? switches_note_late : switches_note)(s, &o, read_ns, bytes, sizeof(bytes));
+}
+
+/* Blocks of one thread, all in the same place: each has its own note if that was read while it
+ * lasted, up to the end of each window, and no other block's. */
+static void test_notes(void)
+{
+	static const struct switches_callbacks with_notes = {.tell = on_noted};
+	const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .notes = 2, .stack_bytes = 1 << 20};
+
+	for (uint64_t round = 0; round < 300; round++) {
+		struct noted told = {.without_ns = 0}, truth = {.without_ns = 0};
+		struct event e = {.time_ns = 1000, .state = 1, .out = true};
+		struct switches *s = NULL;
+
+		seed = round;
+		CHECK_INT(switches_new(&s, &limits, &with_notes, &told), ==, 0);
+		for (uint8_t i = 0; i < 100; i++) {
+			uint64_t length = 20 + random_below(1000), read_ns, closed_ns = 0, known;
+			bool before = random_below(2), late = random_below(2);
+			bool is_read = random_below(4) > 0;
+			struct switch_out o = out_of(&e);
+
+			read_ns = e.time_ns + 1 + random_below(1500);
+			if (!late && is_read && before)
+				note(s, &e, read_ns, i, false);
+			switches_out(s, &o);
+			if (!late && is_read && !before)
+				note(s, &e, read_ns, i, false);
+			/* The answer is there by the next records. */
+			if (late && is_read)
+				note(s, &e, read_ns, i, true);
+			if (random_below(3) == 0)
+				sample(s, &e, 1);
+			if (random_below(3) == 0) {
+				closed_ns = e.time_ns + random_below(length);
+				switches_close(s, closed_ns);
+			}
+			switches_in(s, o.id, 0, e.time_ns + length);
+			/* A late answer about a block that is over. */
+			if (late && !is_read)
+				note(s, &e, read_ns, i, true);
+			known = !is_read || read_ns >= e.time_ns + length ? 0
+				: closed_ns && read_ns >= closed_ns ? e.time_ns + length - closed_ns
+								    : length;
+			truth.of_note[i] += known;
+			truth.n[i] += known > 0;
+			truth.without_ns += length - known;
+			e.time_ns += length + 1 + random_below(50);
+		}
+		switches_close(s, e.time_ns);
+		for (int i = 0; i < 100; i++) {
+			CHECK_INT(told.of_note[i], ==, truth.of_note[i]);
+			CHECK_INT(told.n[i], ==, truth.n[i]);
+		}
+		CHECK_INT(told.without_ns, ==, truth.without_ns);
+		CHECK_INT(switches_totals(s)->n_refused, ==, 0);
+		switches_free(s);
+	}
+}
+
+/* After lost records, a gap or another switch without its end nobody knows that it is the block. */
+static void test_doubted_notes(void)
+{
+	static const struct switches_callbacks with_notes = {.tell = on_noted};
+	const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .notes = 1, .stack_bytes = 1 << 20};
+
+	for (int how = 0; how < 4; how++) {
+		struct noted told = {.without_ns = 0};
+		struct event e = {.time_ns = 1000, .state = 1, .out = true};
+		struct switch_out o = out_of(&e);
+		struct switches *s = NULL;
+
+		CHECK_INT(switches_new(&s, &limits, &with_notes, &told), ==, 0);
+		switches_out(s, &o);
+		note(s, &e, 1100, 7, false);
+		if (how == 0)
+			switches_lost(s, 0, 2000);
+		if (how == 1)
+			switches_gap(s, 1050, 2000);
+		if (how == 2)
+			switches_pause(s, 1090);
+		if (how == 3) {
+			o.time_ns = 2000;
+			switches_out(s, &o);
+		}
+		switches_in(s, o.id, 0, 3000);
+		CHECK_INT(told.of_note[7], ==, 0);
+		/* Its place in the pool is free again. */
+		e.time_ns = o.time_ns = 4000;
+		switches_out(s, &o);
+		note(s, &e, 4100, 8, false);
+		switches_in(s, o.id, 0, 5000);
+		CHECK_INT(told.of_note[8], ==, 1000);
+		switches_free(s);
+	}
+}
+
+static bool takes_odd(void *ctx, const struct switch_out *block)
+{
+	return block->tid % 2 == 1;
+}
+
+static void test_unnoted(void)
+{
+	static const struct switches_callbacks with_notes = {.tell = on_noted,
+							     .takes_note = takes_odd};
+	const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .notes = 10, .stack_bytes = 1 << 20};
+	struct noted told = {.without_ns = 0};
+	struct switch_out ret[10];
+	struct switches *s = NULL;
+	struct event e = {.state = 1, .out = true};
+
+	CHECK_INT(switches_new(&s, &limits, &with_notes, &told), ==, 0);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct switch_out o;
+
+		e.thread = i;
+		e.time_ns = 1000 * (i + 1);
+		o = out_of(&e);
+		switches_out(s, &o);
+	}
+	/* Long enough, and its program tells something: 101, 103; not 105, which is too young. */
+	CHECK_INT(switches_unnoted(s, 7000, 3000, ret, 10), ==, 2);
+	CHECK_INT(ret[0].tid, ==, 101);
+	CHECK_INT(ret[1].tid, ==, 103);
+	e = (struct event){.thread = 1, .time_ns = 2000, .state = 1, .out = true};
+	note(s, &e, 7100, 1, true);
+	/* One that does not answer is asked again, ever later. */
+	CHECK_INT(switches_unnoted(s, 8999, 3000, ret, 10), ==, 0);
+	CHECK_INT(switches_unnoted(s, 10000, 3000, ret, 10), ==, 2);
+	CHECK_INT(ret[0].tid, ==, 103);
+	CHECK_INT(ret[1].tid, ==, 105);
+	CHECK_INT(switches_unnoted(s, 11999, 3000, ret, 10), ==, 0);
+	CHECK_INT(switches_unnoted(s, 12000, 3000, ret, 10), ==, 1);
+	CHECK_INT(ret[0].tid, ==, 105);
+	switches_free(s);
 }
 
 /* Whom a wake-up is for: known while the thread is blocked where a stack was seen. */
@@ -1266,5 +1436,8 @@ int main(void)
 	RUN(test_anywhere);
 	RUN(test_objects);
 	RUN(test_waits);
+	RUN(test_notes);
+	RUN(test_doubted_notes);
+	RUN(test_unnoted);
 	return 0;
 }
