@@ -18,7 +18,7 @@ struct wall_time {
 
 /* A sample of CPU time, to be found by its thread. */
 struct cpu_sample {
-	uint32_t tid, sample;
+	uint32_t pid, tid, sample;
 };
 
 int wall_time_new(struct wall_time **ret, struct attribution *a)
@@ -101,27 +101,37 @@ static int compare_samples(const void *a, const void *b)
 
 	if (x->tid != y->tid)
 		return x->tid < y->tid ? -1 : 1;
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
 	return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
 /* The first of a thread; n: it has none. */
-static uint32_t find_first(const struct cpu_sample *samples, uint32_t n, uint32_t tid)
+static bool is_of(const struct cpu_sample *s, const struct thread_time *t)
 {
-	uint32_t at = bisect(n, i, samples[i].tid < tid);
+	return s->tid == t->tid && s->pid == t->pid;
+}
 
-	return at < n && samples[at].tid == tid ? at : n;
+static uint32_t find_first(const struct cpu_sample *samples, uint32_t n,
+			   const struct thread_time *t)
+{
+	uint32_t at = bisect(n, i,
+			     samples[i].tid < t->tid ||
+				     (samples[i].tid == t->tid && samples[i].pid < t->pid));
+
+	return at < n && is_of(&samples[at], t) ? at : n;
 }
 
 /* Its time in parts that differ by a nanosecond at most. */
 static void put_running(struct wall_time *w, const struct thread_time *t, uint32_t thread,
 			const struct cpu_sample *samples, uint32_t n)
 {
-	uint32_t first = find_first(samples, n, t->tid), end = first, k;
+	uint32_t first = find_first(samples, n, t), end = first, k;
 	struct profile_sample s = {
 		.time_unix_ns = t->time_ns, .thread = thread, .cpu = t->cpu, .n = 1};
 	const struct profile_sample *of;
 
-	while (end < n && samples[end].tid == t->tid)
+	while (end < n && is_of(&samples[end], t))
 		end++;
 	k = end - first;
 	if (k == 0) {
@@ -134,6 +144,7 @@ static void put_running(struct wall_time *w, const struct thread_time *t, uint32
 		s.value = (int64_t)(t->running_ns / k + (i < t->running_ns % k));
 		s.time_unix_ns = of->time_unix_ns;
 		s.cpu = of->cpu;
+		s.thread = of->thread; /* with its span */
 		s.stack = marked_stack(w, of->stack, PROFILE_MARKER_ON_CPU);
 		put(w, &s);
 	}
@@ -146,9 +157,11 @@ static struct cpu_sample *sort_samples(const struct wall_time *w, uint32_t *ret_
 	uint32_t n = t->period_ns ? t->samples.n : 0;
 	struct cpu_sample *samples = malloc(((size_t)n + 1) * sizeof(*samples));
 
-	for (uint32_t i = 0; samples && i < n; i++)
-		samples[i] =
-			(struct cpu_sample){p->threads.items[t->samples.items[i].thread].tid, i};
+	for (uint32_t i = 0; samples && i < n; i++) {
+		const struct profile_thread *of = &p->threads.items[t->samples.items[i].thread];
+
+		samples[i] = (struct cpu_sample){p->processes.items[of->process].pid, of->tid, i};
+	}
 	if (samples)
 		qsort(samples, n, sizeof(*samples), compare_samples);
 	*ret_n = n;
