@@ -57,8 +57,9 @@ struct frame_record_code {
 enum { FRAME_RECORD_MAX_CONTEXT = 640 };
 struct frame_record_context {
 	uint32_t type, n;
-	uint64_t time_ns;
+	uint64_t time_ns; /* of the sample */
 	uint32_t pid, tid;
+	uint64_t read_ns;			 /* when it was read */
 	uint8_t bytes[FRAME_RECORD_MAX_CONTEXT]; /* n of them are in the record */
 };
 

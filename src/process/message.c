@@ -38,6 +38,7 @@ static const struct {
 	[MESSAGE_THREAD] = {BODY(client), 0, 1},
 	[MESSAGE_LOOK] = {BODY(client), 0, 0},
 	[MESSAGE_STANDS] = {BODY(stands), 0, 0},
+	[MESSAGE_CONTEXT] = {BODY(context), 0, 0},
 	[MESSAGE_FRAMES] = {HEADER, 1, 1},
 	[MESSAGE_FETCHED] = {BODY(fetch), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},

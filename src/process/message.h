@@ -30,6 +30,7 @@
 #define PROTOCOL_BLOB_MAX	2048
 #define PROTOCOL_MAX_OUTPUTS	16
 #define PROTOCOL_STATISTICS_MAX 9216
+#define MESSAGE_MAX_CONTEXT	640
 
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; a reload may repeat the set-up */
@@ -101,6 +102,8 @@ enum message_type {
 	MESSAGE_ASK_SEEN_FILE,
 	/* opener -> broker: error, or fd and its identity */
 	MESSAGE_OPENED,
+	/* profiler -> reader and back: the context of a thread that is blocked */
+	MESSAGE_CONTEXT,
 	/* reader -> profiler */
 	MESSAGE_FRAMES, /* fd: the ring with the reader's records (frame-ring.h) */
 	/* profiler -> symbolizer */
@@ -337,6 +340,15 @@ struct message {
 			uint32_t runs; /* 1: it is not blocked, and has no place */
 			uint32_t reserved;
 		} stands;
+		struct {
+			uint64_t time_ns; /* when the block began; copied to the answer */
+			uint32_t pid, tid, cpu;
+			/* Answer: the bytes as in struct frame_record_context; 0: it has none, or
+			 * nobody could read it. */
+			uint32_t n;
+			uint64_t read_ns; /* answer: when they were read, CLOCK_MONOTONIC */
+			uint8_t bytes[MESSAGE_MAX_CONTEXT];
+		} context;
 		struct {
 			uint64_t address;
 			uint32_t pid, reserved;

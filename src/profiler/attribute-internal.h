@@ -88,6 +88,7 @@ struct attribution {
 	struct host *host;
 	struct sayings sayings;
 	strid labels;		   /* the span of the sample at hand */
+	uint32_t n_spans;	   /* processes that tell their spans */
 	uint64_t n_labels_refused; /* samples that lack some of their labels */
 	uint64_t labels_told;	   /* how many of them the log has */
 	uint64_t n_not_read;	   /* processes, because the readers have no room */
@@ -151,6 +152,15 @@ struct attribution {
 /* The labels of the span that a sample of p was in, as its thread published it then; "": it
  * published none. */
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p);
+/* The same in two steps: what the thread had published, in bytes; 0: nothing, or it was not read in
+ * time. *ret_read_ns: until when that was read, of a thread that blocks. */
+uint32_t attribution_read_span(struct attribution *a, const struct record *r,
+			       struct host_process *p, uint8_t ret[THREAD_CONTEXT_MAX_BYTES],
+			       uint64_t *ret_read_ns);
+/* What p's threads publish is read. */
+bool attribution_tells_spans(const struct host_process *p);
+strid attribution_span_labels(struct attribution *a, const struct host_process *p,
+			      const uint8_t *bytes, uint32_t n);
 void attribution_free_span(struct attribution *a, struct process_state *s);
 
 /* ---- goroutines.c ---- */

@@ -565,6 +565,17 @@ void attribution_stands(struct attribution *a, const struct message *m)
 		off_cpu_stands(a->off_cpu, m);
 }
 
+bool attribution_follows_blocks(const struct attribution *a)
+{
+	return a->off_cpu && a->n_spans > 0;
+}
+
+void attribution_context(struct attribution *a, const struct blocked_context *context)
+{
+	if (a->off_cpu)
+		off_cpu_span(a->off_cpu, context);
+}
+
 void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns)
 {
 	struct host_process *p = host_process_get(a->host, pid, pid, time_ns);
@@ -601,6 +612,9 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 void attribution_begin(struct attribution *a)
 {
+	/* Their blocks may end in the records that follow. */
+	if (a->readers && a->off_cpu)
+		readers_take_answers(a->readers);
 	host_begin(a->host);
 }
 

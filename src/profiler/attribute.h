@@ -24,6 +24,7 @@ struct sample_losses;
 struct perf_data_host;
 struct replay;
 struct attribution;
+struct blocked_context;
 
 /* Everything is borrowed. replay NULL: the host is live. 0 or -errno. */
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
@@ -89,6 +90,10 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
  * read. */
 void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes);
 
+/* Threads of some process tell their spans, which are read while they are blocked. */
+bool attribution_follows_blocks(const struct attribution *a);
+/* The answer of a reader about a blocked thread. */
+void attribution_context(struct attribution *a, const struct blocked_context *context);
 /* Takes MESSAGE_STANDS, for off-CPU time. */
 void attribution_stands(struct attribution *a, const struct message *m);
 

@@ -35,6 +35,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu-internal.h \
 	src/profiler/off-cpu-late.c \
 	src/profiler/off-cpu-samples.c \
+	src/profiler/off-cpu-spans.c \
 	src/profiler/off-cpu-stacks.c \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/process-memory.c src/profiler/process-memory.h \

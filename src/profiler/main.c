@@ -102,7 +102,8 @@ static void on_replay_timer(void *ctx)
 	loop_set_timer(p->role.loop, p->replay_timer, 0);
 }
 
-/* No switch says where a thread blocks: whoever is blocked is looked at now and then. */
+/* No switch says where a thread blocks: whoever is blocked is looked at now and then. So is one
+ * whose span is wanted. */
 static bool looks_for_blocked(const struct profiler *p)
 {
 	const struct setup_event *last = &p->setup.events[p->setup.n_events - 1];
@@ -131,7 +132,7 @@ static uint64_t drain_ns(const struct profiler *p)
 	uint64_t ns = o->period ? DRAIN_NS
 				: o->ring_bytes / 2 * NSEC_PER_SEC / (record * (o->rate_hz + 1));
 
-	if (looks_for_blocked(p) && ns > LOOK_NS)
+	if ((looks_for_blocked(p) || attribution_follows_blocks(p->attribution)) && ns > LOOK_NS)
 		ns = LOOK_NS;
 	if (samples_each_block(p) && ns > BLOCKS_NS)
 		ns = BLOCKS_NS;
@@ -415,9 +416,16 @@ static void on_reader_joined(void *ctx, int cpu, bool joined)
 	}
 }
 
+static void on_context(void *ctx, const struct blocked_context *context)
+{
+	struct profiler *p = ctx;
+
+	attribution_context(p->attribution, context);
+}
+
 static int set_up_readers(struct profiler *p)
 {
-	const struct readers_callbacks callbacks = {on_reader_joined, p};
+	const struct readers_callbacks callbacks = {on_reader_joined, on_context, p};
 	int r = readers_new(&p->readers, p->role.loop, &callbacks);
 
 	if (r == 0)

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Shared by the files of off-cpu.h: off-cpu.c takes records and closes the window, off-cpu-stacks.c
- * keeps stacks of blocks, off-cpu-late.c reads more of them, and off-cpu-samples.c makes samples.
+ * keeps stacks of blocks, off-cpu-late.c reads more of them, off-cpu-spans.c finds their spans, and
+ * off-cpu-samples.c makes samples.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +13,10 @@
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 
-#define OFF_CPU_MAX_SPOTS  256
-#define OFF_CPU_MAX_ENDED  8192
-#define OFF_CPU_MAX_BORN   8192
+#define OFF_CPU_MAX_SPOTS 256
+#define OFF_CPU_MAX_ENDED 8192
+#define OFF_CPU_MAX_BORN  8192
+#define OFF_CPU_MAX_ASKED 256
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
@@ -47,6 +49,9 @@ struct off_cpu {
 		bool running;
 	} born[OFF_CPU_MAX_BORN];
 	uint64_t born_from_ns;
+	/* Blocks whose spans were asked for: a ring. */
+	struct switch_out asked[OFF_CPU_MAX_ASKED];
+	uint32_t next_asked;
 };
 
 static inline bool off_cpu_is_futex(uint32_t reason)
@@ -63,6 +68,15 @@ void off_cpu_tell_other(void *ctx, const struct switch_other *other);
 void off_cpu_tell_wakeup(struct off_cpu *o, const struct record *r, uint32_t n);
 /* Adds the totals of the table of waits to the window's counters, and clears them. */
 void off_cpu_put_totals(struct off_cpu *o);
+
+/* ---- off-cpu-spans.c ---- */
+
+/* Notes the span of a block that was sampled, in the attribution's process. */
+void off_cpu_see_span(struct off_cpu *o, const struct record *r, const struct switch_out *out);
+/* Asks for the spans of threads that have been blocked for min_ns. */
+void off_cpu_ask_spans(struct off_cpu *o, uint64_t time_ns, uint64_t min_ns);
+/* For the table of waits; ctx: the struct off_cpu. */
+bool off_cpu_takes_span(void *ctx, const struct switch_out *block);
 
 /* ---- off-cpu-stacks.c ---- */
 

@@ -154,4 +154,5 @@ void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 		else
 			switches_offer_again(o->switches, &blocks[i]);
 	}
+	off_cpu_ask_spans(o, time_ns, LONG_ENOUGH);
 }

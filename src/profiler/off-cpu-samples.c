@@ -32,7 +32,7 @@ void off_cpu_tell_wait(void *ctx, const struct switch_wait *w)
 	struct attribution *a = o->a;
 	const struct record r = {.pid = w->pid, .tid = w->tid, .time_ns = w->time_ns};
 
-	uint32_t object = PROFILE_NONE;
+	uint32_t object = PROFILE_NONE, thread;
 
 	a->counters = a->profile.types[o->blocks].counters;
 	a->process = host_process_get(a->host, w->pid, w->tid, w->time_ns);
@@ -41,8 +41,11 @@ void off_cpu_tell_wait(void *ctx, const struct switch_wait *w)
 	    (w->stack ? off_cpu_is_futex(w->stack->reason)
 		      : lock_places_knows(o->locks, a->process, w->object, w->ip)))
 		object = lock_places_frame(o->locks, a->process, w->object);
-	tell_sample(o, w, attribution_thread_row(a, &r, a->process),
-		    attribution_waiting_stack(a, w->stack, object));
+	if (w->n_note && a->process)
+		a->labels = attribution_span_labels(a, a->process, w->note, w->n_note);
+	thread = attribution_thread_row(a, &r, a->process);
+	a->labels = STRID_EMPTY;
+	tell_sample(o, w, thread, attribution_waiting_stack(a, w->stack, object));
 }
 
 void off_cpu_tell_other(void *ctx, const struct switch_other *other)

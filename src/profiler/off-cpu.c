@@ -19,6 +19,7 @@
 #define MAX_KEYS	65536
 #define MAX_STACK_BYTES (UINT64_C(32) << 20)
 #define MAX_LOCKS	65536
+#define MAX_SPANS	4096 /* of blocks that last, each 650 bytes */
 
 #define MIN_FUTEX 4096
 
@@ -49,9 +50,11 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 {
 	const struct switches_limits limits = {.threads = MAX_THREADS,
 					       .keys = MAX_KEYS,
+					       .notes = MAX_SPANS,
 					       .stack_bytes = MAX_STACK_BYTES};
 	struct switches_callbacks callbacks = {.tell = off_cpu_tell_wait,
 					       .wants = wants,
+					       .takes_note = off_cpu_takes_span,
 					       .wants_stays = filter_is_empty(a->filter)};
 	uint32_t all = UINT32_MAX, blocks = UINT32_MAX, wakeups = UINT32_MAX;
 	struct off_cpu *o;
@@ -138,16 +141,21 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 {
 	struct attribution *a = o->a;
 	struct switch_out out;
+	bool wants_stack;
 	uint32_t n;
 
 	a->counters[PROFILE_SAMPLES]++;
 	fill_out(o, r, sw, &out);
 	if (o->events[o->blocks].options.switch_fields.plain && sw->has_program)
 		o->spots[r->cpu % OFF_CPU_MAX_SPOTS] = out;
-	if (!sw->has_program || !switches_offer_stack(o->switches, &out))
+	if (!sw->has_program)
 		return;
+	wants_stack = switches_offer_stack(o->switches, &out);
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;
+	off_cpu_see_span(o, r, &out);
+	if (!wants_stack)
+		return;
 	n = attribution_walk_to_keep(a, r);
 	off_cpu_tell_stack(o, r, &out, n);
 	off_cpu_see_lock(o, &out);

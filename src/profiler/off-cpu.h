@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct attribution;
+struct blocked_context;
 struct message;
 struct ledger;
 struct off_cpu;
@@ -29,6 +30,8 @@ void off_cpu_renamed(struct off_cpu *o, const struct record *r);
 /* All switches up to that time were taken: reads the stacks of threads that have been blocked for
  * long and whose stack is unknown. */
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
+/* The span of a thread that has been blocked for long, as a reader answers. */
+void off_cpu_span(struct off_cpu *o, const struct blocked_context *context);
 /* Takes MESSAGE_STANDS: a thread whose last switch came before all records. */
 void off_cpu_stands(struct off_cpu *o, const struct message *m);
 /* Switches of some CPU were lost, and no record says so. */

@@ -18,7 +18,8 @@
 
 enum {
 	MAX_CPUS = 256,
-	MAX_MESSAGES = 16, /* of a reader at a time */
+	MAX_MESSAGES = 64, /* of a reader at a time */
+	MAX_UNANSWERED = 32,
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
 
@@ -40,6 +41,7 @@ struct reader_of_cpu {
 	struct strtab texts;
 	int peeked; /* bytes of the oldest record, in buf; 0: not looked at yet */
 	uint64_t *buf;
+	uint32_t n_unanswered;
 };
 
 struct readers {
@@ -96,6 +98,22 @@ static struct reader_of_cpu *find_sock(struct readers *r, int sock)
 	return NULL;
 }
 
+static void take_context(struct readers *r, struct reader_of_cpu *c, const struct message *m)
+{
+	const struct blocked_context context = {
+		.time_ns = m->context.time_ns,
+		.read_ns = m->context.read_ns,
+		.pid = m->context.pid,
+		.tid = m->context.tid,
+		.n = m->context.n,
+		.bytes = m->context.bytes,
+	};
+
+	c->n_unanswered -= c->n_unanswered > 0;
+	if (context.n > 0 && context.n <= sizeof(m->context.bytes))
+		r->callbacks.context(r->callbacks.ctx, &context);
+}
+
 static void on_reader(void *ctx, int fd, uint32_t events)
 {
 	struct readers *r = ctx;
@@ -107,6 +125,8 @@ static void on_reader(void *ctx, int fd, uint32_t events)
 	     i++) {
 		if (m.type == MESSAGE_FRAMES)
 			take_ring(c, fds[0]);
+		else if (m.type == MESSAGE_CONTEXT)
+			take_context(r, c, &m);
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
 	}
@@ -397,6 +417,32 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	return answer;
 }
 
+bool readers_ask_blocked(struct readers *r, uint32_t pid, uint32_t tid, uint32_t cpu,
+			 uint64_t time_ns)
+{
+	struct reader_of_cpu *c = cpu < MAX_CPUS ? r->cpus[cpu] : NULL;
+	struct message m = {.type = MESSAGE_CONTEXT};
+
+	if (!c || c->n_unanswered == MAX_UNANSWERED)
+		return false;
+	m.context.time_ns = time_ns;
+	m.context.pid = pid;
+	m.context.tid = tid;
+	m.context.cpu = cpu;
+	if (message_try_send(c->sock, &m, NULL, 0) < 0)
+		return false;
+	c->n_unanswered++;
+	return true;
+}
+
+void readers_take_answers(struct readers *r)
+{
+	for (uint32_t i = 0; i < MAX_CPUS; i++) {
+		if (r->cpus[i] && r->cpus[i]->n_unanswered)
+			on_reader(r, r->cpus[i]->sock, EPOLLIN);
+	}
+}
+
 /* A stack without a context before it: what it says, unless the context had no room in the ring. */
 static enum frame_record_span span_of_stack(const void *told)
 {
@@ -408,7 +454,8 @@ static enum frame_record_span span_of_stack(const void *told)
 
 enum frame_record_span readers_context(struct readers *r, const struct interpreter *i,
 				       const struct frame_key *key,
-				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n)
+				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,
+				       uint64_t *ret_read_ns)
 {
 	struct reader_of_cpu *c = key->cpu < MAX_CPUS ? r->cpus[key->cpu] : NULL;
 	const struct frame_record_context *s = NULL;
@@ -422,6 +469,7 @@ enum frame_record_span readers_context(struct readers *r, const struct interpret
 	if (s->type == FRAME_RECORD_STACK)
 		return span_of_stack(s);
 	*ret_n = s->n;
+	*ret_read_ns = s->read_ns;
 	memcpy(ret, s->bytes, s->n);
 	drop(c);
 	return FRAME_RECORD_SPAN_READ;

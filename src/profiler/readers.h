@@ -20,10 +20,20 @@ struct loop;
 struct message;
 struct readers;
 
+/* Of a thread that blocks since time_ns, read until read_ns. */
+struct blocked_context {
+	uint64_t time_ns, read_ns;
+	uint32_t pid, tid, n;
+	const uint8_t *bytes;
+};
+
 struct readers_callbacks {
 	/* A CPU has a reader from now on (joined), or none: with one, each sample wakes the
 	 * processes that poll the ring. */
 	void (*joined)(void *ctx, int cpu, bool joined);
+	/* The answer to readers_ask_blocked(): n bytes, n > 0, until the call returns. It may come
+	 * from a reader that was taken over: pid, tid and time_ns may be of no question. */
+	void (*context)(void *ctx, const struct blocked_context *context);
 	void *ctx;
 };
 
@@ -51,10 +61,18 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
  * where it counts the cycles of its garbage collector; 0: not known. */
 void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle);
 /* The context or labels of a sample's thread at that moment: *ret_n bytes of them in ret, 0 unless
- * FRAME_RECORD_SPAN_READ. Call it before readers_ask(). */
+ * FRAME_RECORD_SPAN_READ; *ret_read_ns: when they were read (CLOCK_MONOTONIC), for a thread that
+ * blocks. Call it before readers_ask(). */
 enum frame_record_span readers_context(struct readers *r, const struct interpreter *i,
 				       const struct frame_key *key,
-				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n);
+				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,
+				       uint64_t *ret_read_ns);
+/* Asks the reader of a CPU for the context of a thread that has been blocked there since time_ns.
+ * false: there is no reader, or it has enough to do. */
+bool readers_ask_blocked(struct readers *r, uint32_t pid, uint32_t tid, uint32_t cpu,
+			 uint64_t time_ns);
+/* Takes the answers that have come by now. */
+void readers_take_answers(struct readers *r);
 /* As given to readers_add_interpreter(). */
 uint64_t interpreter_image(const struct interpreter *i);
 /* The broker says that the readers cannot read the process. */

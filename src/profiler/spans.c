@@ -211,6 +211,13 @@ static void put_off(const struct attribution *a, struct sample_span *span)
 	span->next_ns = a->time_ns + span->delay_ns;
 }
 
+static void set_found(struct attribution *a, struct sample_span *span, bool found)
+{
+	a->n_spans += found;
+	a->n_spans -= span->found;
+	span->found = found;
+}
+
 static void look_for_variable(struct attribution *a, struct host_process *p,
 			      struct process_state *s)
 {
@@ -233,7 +240,7 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	if (!s->interpreter)
 		return;
 	interpreter_set_context(s->interpreter, &variable);
-	span->found = true;
+	set_found(a, span, true);
 }
 
 /* ---- Labels ---- */
@@ -323,8 +330,7 @@ static void end_span(struct attribution *a, struct process_state *s)
 		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
 		s->n_interpreter_mappings = 0;
 	}
-	free(s->span);
-	s->span = NULL;
+	attribution_free_span(a, s);
 }
 
 /* Whether threads say their spans: in contexts, or in the labels of goroutines. */
@@ -358,7 +364,7 @@ static struct sample_span *span_of(struct attribution *a, struct host_process *p
 	if (!is_due(a, s->span))
 		return NULL;
 	if (goroutines) {
-		s->span->found = attribution_read_goroutines(a, p, s);
+		set_found(a, s->span, attribution_read_goroutines(a, p, s));
 		put_off(a, s->span);
 	} else {
 		look_for_variable(a, p, s);
@@ -376,6 +382,42 @@ static const enum profile_counter counters[FRAME_RECORD_N_SPANS] = {
 	[FRAME_RECORD_SPAN_UNREADABLE] = PROFILE_SPANS_UNREADABLE,
 };
 
+uint32_t attribution_read_span(struct attribution *a, const struct record *r,
+			       struct host_process *p, uint8_t ret[THREAD_CONTEXT_MAX_BYTES],
+			       uint64_t *ret_read_ns)
+{
+	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
+	struct process_state *s = p->user;
+	bool says = false;
+	uint32_t n = 0;
+
+	if (s && span_of(a, p, s, &says))
+		(void)readers_context(a->readers, s->interpreter, &key, ret, &n, ret_read_ns);
+	return n;
+}
+
+bool attribution_tells_spans(const struct host_process *p)
+{
+	const struct process_state *s = p->user;
+
+	return s && s->span && s->span->found && s->interpreter;
+}
+
+strid attribution_span_labels(struct attribution *a, const struct host_process *p,
+			      const uint8_t *bytes, uint32_t n)
+{
+	struct process_state *s = p->user;
+	const struct known_labels *k;
+
+	/* It may be another program by now. */
+	if (!s || !s->span ||
+	    n < (s->span->goroutines ? GO_LABELS_HEAD_BYTES : THREAD_CONTEXT_HEAD_BYTES))
+		return STRID_EMPTY;
+	k = find_labels(a, s, bytes, n);
+	a->n_labels_refused += k->refused;
+	return k->labels;
+}
+
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p)
 {
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
@@ -385,10 +427,11 @@ strid attribution_span(struct attribution *a, const struct record *r, struct hos
 	enum frame_record_span what = FRAME_RECORD_SPAN_UNREAD;
 	uint8_t bytes[THREAD_CONTEXT_MAX_BYTES];
 	const struct known_labels *k = NULL;
+	uint64_t read_ns;
 	uint32_t n = 0;
 
 	if (span)
-		what = readers_context(a->readers, s->interpreter, &key, bytes, &n);
+		what = readers_context(a->readers, s->interpreter, &key, bytes, &n, &read_ns);
 	if (n)
 		k = find_labels(a, s, bytes, n);
 	a->n_labels_refused += k && k->refused;
@@ -399,6 +442,8 @@ strid attribution_span(struct attribution *a, const struct record *r, struct hos
 
 void attribution_free_span(struct attribution *a, struct process_state *s)
 {
+	if (s->span)
+		set_found(a, s->span, false);
 	free(s->span);
 	s->span = NULL;
 }

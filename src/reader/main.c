@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "runtimes/arch.h"
 #include "runtimes/go.h"
@@ -32,6 +33,7 @@
 /* Of one CPU: of the reader's whole CPU time, which is looked at once in so many reads. */
 #define SHARE_PERCENT	   5
 #define READS_OF_ONE_SHARE 16
+#define MAX_BLOCKED	   32 /* threads that the profiler asks for, at a time */
 
 struct reader_role {
 	struct role role;
@@ -168,6 +170,7 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 			r->stack.span = FRAME_RECORD_SPAN_LATE;
 	}
 	r->stack.read_ns = r->last.time_ns;
+	r->context.read_ns = r->last.time_ns;
 	if (r->context.n && !teller_context(r->teller, &r->context))
 		r->stack.span = FRAME_RECORD_SPAN_UNREAD;
 	count(r, client);
@@ -188,18 +191,12 @@ static struct watched *next_new(struct reader_role *r)
 	return oldest;
 }
 
-static void on_sample(void *ctx, int fd, uint32_t events)
+static void read_new(struct reader_role *r)
 {
-	struct reader_role *r = ctx;
 	struct reader_client *client;
 	struct watched *w;
 	uint32_t n_older;
 
-	/* An event whose task is gone reports an error for ever. */
-	if (events & (EPOLLHUP | EPOLLERR))
-		loop_remove_fd(r->role.loop, fd);
-	if (!r->teller)
-		return;
 	for (uint32_t i = 0; i < r->setup.n_events; i++) {
 		w = &r->watched[i];
 		w->is_new = w->peek && peek_newest(w->peek, &w->sample, &n_older);
@@ -211,6 +208,18 @@ static void on_sample(void *ctx, int fd, uint32_t events)
 			read_stack(r, client, w);
 		w->is_new = false;
 	}
+}
+
+static void on_sample(void *ctx, int fd, uint32_t events)
+{
+	struct reader_role *r = ctx;
+
+	/* An event whose task is gone reports an error for ever. */
+	if (events & (EPOLLHUP | EPOLLERR))
+		loop_remove_fd(r->role.loop, fd);
+	if (!r->teller)
+		return;
+	read_new(r);
 	rest(r);
 }
 
@@ -223,11 +232,43 @@ static void leave_profiler(struct reader_role *r)
 	r->teller = teller_free(r->teller);
 }
 
+_Static_assert((int)MESSAGE_MAX_CONTEXT == (int)FRAME_RECORD_MAX_CONTEXT, "an answer has all");
+
+/* The context of a thread that should be blocked: the profiler finds out whether it was. */
+static void read_blocked(struct reader_role *r, struct message *m)
+{
+	struct reader_client *client = clients_find(r->clients, m->context.pid);
+	/* It is as it was when the block began: there is no hurry. */
+	const struct client_sample sample = {
+		.tid = m->context.tid, .cpu = m->context.cpu, .time_ns = clock_monotonic_ns()};
+
+	r->context.n = 0;
+	if (client && may_read(r))
+		(void)client_read_context(client, &sample, &r->context);
+	m->context.read_ns = clock_monotonic_ns();
+	m->context.n = r->context.n;
+	memcpy(m->context.bytes, r->context.bytes, r->context.n);
+	(void)message_try_send(r->profiler, m, NULL, 0);
+}
+
 static void on_profiler(void *ctx, int fd, uint32_t events)
 {
-	/* The profiler sends nothing here, so it has ended. */
-	leave_profiler(ctx);
-	rest(ctx);
+	struct reader_role *r = ctx;
+	struct message m;
+	int fds[2], e = -EAGAIN;
+
+	/* Their threads go on once it rests. */
+	if (r->teller)
+		read_new(r);
+	for (int i = 0; i < MAX_BLOCKED && (e = message_recv(fd, &m, fds, MSG_DONTWAIT)) > 0; i++) {
+		if (m.type == MESSAGE_CONTEXT)
+			read_blocked(r, &m);
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+	}
+	if (e <= 0 && e != -EAGAIN)
+		leave_profiler(r);
+	rest(r);
 }
 
 static void join_profiler(struct reader_role *r, int owned_fd)

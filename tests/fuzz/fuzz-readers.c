@@ -39,6 +39,8 @@ static unsigned int take(struct world *w)
 	return w->p < w->end ? *w->p++ : 0;
 }
 
+static void on_context(void *ctx, const struct blocked_context *context) {}
+
 static void on_joined(void *ctx, int cpu, bool joined)
 {
 	if (cpu != CPU)
@@ -150,7 +152,7 @@ static void use_ring(void *ctx)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	const struct readers_callbacks callbacks = {on_joined, NULL};
+	const struct readers_callbacks callbacks = {.joined = on_joined, .context = on_context};
 	const struct message m = {.type = MESSAGE_FRAMES};
 	struct world w = {.p = data, .end = data + n, .time_ns = 1000};
 	int pair[2];

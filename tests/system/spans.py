@@ -177,6 +177,87 @@ def check_no_priority():
     rig.end(program.process)
 
 
+class Sleeper:
+    """tests/workloads/spans-waits.c"""
+
+    def __init__(self, name, factor):
+        self.process = rig.start([os.path.join(rig.build_workloads(name), name), str(factor)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def end(self):
+        """(thread, function, span, begin, ns) of each sleep, by its own clock."""
+        out, _ = self.process.communicate(timeout=60)
+        for line in out.decode().splitlines():
+            tid, function, span, begin, end = line.split()
+            yield int(tid), function, "" if span == "-" else span, int(begin), int(end) - int(begin)
+
+
+def values_of(message, kind, pid):
+    """(thread, ns, span, frames) of each sample of a type in nanoseconds."""
+    view = otlp.View(message)
+    for rp in message.resource_profiles:
+        if otlp.attributes(rp.resource, view.strings).get("process.pid") != pid:
+            continue
+        for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
+            if view.strings[profile.sample_type.type_strindex] != kind:
+                continue
+            for s in profile.samples:
+                span = view.dictionary.link_table[s.link_index].span_id.hex() if s.link_index else ""
+                tid = view.table_attributes(s.attribute_indices).get("thread.id")
+                yield tid, sum(s.values), span, view.frames(s.stack_index)
+
+
+def check_blocked(name, *args):
+    """Sleeps in one place of the code have the span of each, if a reader saw it: none has another's, and nearly all
+    time of long ones has its own from when the spans of the program are known."""
+    # Of a whole host few blocks are sampled, and it takes some 100 ms until the others are looked at.
+    program, what = Sleeper(name, 10 if args else 1), f"{name} {' '.join(args)}"
+    out, table = rig.path("blocked.otlp"), rig.path("blocked.pb.gz")
+    r = rig.record("--wall", "--idle", "-d", str((8 if args else 3) + LENGTH), "-F", "499", "-o", out, "-o", table,
+                   *(args or ("-p", str(program.pid))))
+    sleeps = list(program.end())
+    rig.check(r.status == 0, f"a capture of {what}: {r.err}")
+    with open(out, "rb") as f:
+        message = otlp.decode(f.read())
+    blocks = list(values_of(message, "off_cpu", program.pid))
+    linked_times = [t for resource, _, _, span, _, times in linked(message) for t in times
+                    if span and resource.get("process.pid") == program.pid]
+    mine, planted, after, kinds = collections.Counter(), collections.Counter(), collections.Counter(), {}
+    for tid, ns, span, _ in blocks:
+        if span:
+            mine[tid, span] += ns
+    known_ns = min(linked_times) + 500_000_000
+    last_ns = max(t for resource, _, _, _, _, times in linked(message) for t in times if resource.get("process.pid") == program.pid)
+    for tid, function, span, begin, ns in sleeps:
+        planted[tid, span] += ns
+        kinds[span] = function
+        after[function] += ns if begin > known_ns and begin + ns < last_ns else 0
+    wrong = {k: (ns, planted[k]) for k, ns in mine.items() if ns > 1.01 * planted[k] + 100_000}
+    rig.check(not wrong, f"{what}: no block has another's span: {len(wrong)} {list(wrong.items())[:3]}")
+    of = collections.Counter()
+    for (_, span), ns in mine.items():
+        of[kinds.get(span)] += ns
+    rig.check(after["in_long"] > 0 and of["in_long"] >= 0.95 * after["in_long"],
+              f"{what}: long ones: {of['in_long'] / 1e9:.3f} s have their span, {after['in_long'] / 1e9:.3f} s were after it was known")
+    rig.check(of["in_short"] > 0, f"{what}: short ones: {of['in_short'] / 1e9:.3f} s of {after['in_short'] / 1e9:.3f} s, those that were sampled")
+    check_wall(message, table, program.pid, blocks, what)
+
+
+def check_wall(message, table, pid, blocks, what):
+    """Wall time of a span is that of its blocks, and of its time on a CPU."""
+    walls = collections.Counter()
+    for _, ns, span, frames in values_of(message, "wall", pid):
+        walls[span, frames[0] if frames[0] in ("[on CPU]", "[waiting for a CPU]") else "blocked"] += ns
+    blocked = collections.Counter()
+    for _, ns, span, _ in blocks:
+        blocked[span] += ns
+    rig.check({s: ns for (s, state), ns in walls.items() if state == "blocked"} == +blocked, f"{what}: wall time has the blocks of each span")
+    rig.check(sum(ns for (s, state), ns in walls.items() if state == "[on CPU]" and s) > 0, f"{what}: and time on a CPU")
+    rows = {row[-1]: int(row[2]) for row in report("-e", "off_cpu", "-c", what[:15].split()[0], "--by", "span", "--percent-limit", "0", table)}
+    rig.check(rows and all(rows.get(s, 0) == ns for s, ns in blocked.items()),
+              f"{what}: report --by span has the blocked time of each of {len(rows)} spans")
+
+
 def report(*args):
     p = subprocess.run([rig.perfwalk(), "report", "--csv", *args], check=False, capture_output=True, text=True)
     rig.check(p.returncode == 0, f"report {args[:4]} {p.stderr}")
@@ -305,6 +386,7 @@ def check_collector():
 
 def main():
     rig.need_root()
+    rig.need_tracefs()
     rig.need_programs("go", "setpriv")
     check_report(*check_capture("spans", seconds=1.5 * SECONDS))
     check_report(*check_capture("spans-loaded", "libspan-slot.so"))
@@ -315,6 +397,10 @@ def main():
     check_counted()
     check_no_priority()
     check_musl()
+    check_blocked("spans-waits")
+    check_blocked("spans-waits", "-a")
+    if shutil.which("musl-gcc"):
+        check_blocked("spans-waits-musl", "-a")
     check_all_fast()
     check_counts()
     check_collector()

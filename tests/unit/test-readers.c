@@ -37,6 +37,15 @@ static struct record record;
 static struct loop *loop;
 static int n_joined;
 
+static struct blocked_context answered;
+static uint8_t answered_bytes[THREAD_CONTEXT_MAX_BYTES];
+
+static void on_context(void *ctx, const struct blocked_context *context)
+{
+	answered = *context;
+	memcpy(answered_bytes, context->bytes, context->n);
+}
+
 static void on_joined(void *ctx, int cpu, bool joined)
 {
 	CHECK_INT(cpu, ==, CPU);
@@ -394,6 +403,42 @@ static void on_end(void *ctx)
 	loop_exit(loop, 0);
 }
 
+/* The profiler asks for a blocked thread; none is told of that has nothing to say, or too much. */
+static void test_blocked(void)
+{
+	struct message m;
+	int fds[2];
+
+	CHECK(!readers_ask_blocked(readers, PID, PID + 1, CPU + 1, 77));
+	for (uint32_t n = 0; n <= sizeof(m.context.bytes) + 1; n += sizeof(m.context.bytes) / 2) {
+		bool is_told = n > 0 && n <= sizeof(m.context.bytes);
+
+		answered = (struct blocked_context){.n = 0};
+		CHECK(readers_ask_blocked(readers, PID, PID + 1, CPU, 77));
+		CHECK_INT(message_recv(reader, &m, fds, MSG_DONTWAIT), >, 0);
+		CHECK_INT(m.type, ==, MESSAGE_CONTEXT);
+		CHECK_INT(m.context.pid, ==, PID);
+		CHECK_INT(m.context.tid, ==, PID + 1);
+		CHECK_INT(m.context.cpu, ==, CPU);
+		CHECK_INT(m.context.time_ns, ==, 77);
+		m.context.n = n;
+		m.context.read_ns = 99;
+		memset(m.context.bytes, 0x5a, sizeof(m.context.bytes));
+		CHECK_INT(message_send(reader, &m, NULL, 0), ==, 0);
+		readers_take_answers(readers);
+		CHECK_INT(answered.n, ==, is_told ? n : 0);
+		CHECK(!is_told || (answered.time_ns == 77 && answered.read_ns == 99 &&
+				   answered.tid == PID + 1 && answered_bytes[n - 1] == 0x5a));
+	}
+	CHECK(readers_ask_blocked(readers, PID, PID + 1, CPU, 77));
+	CHECK_INT(message_recv(reader, &m, fds, MSG_DONTWAIT), >, 0);
+	m.context.n = UINT32_MAX;
+	answered.n = 0;
+	CHECK_INT(message_send(reader, &m, NULL, 0), ==, 0);
+	readers_take_answers(readers);
+	CHECK_INT(answered.n, ==, 0);
+}
+
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
@@ -415,13 +460,14 @@ static void on_ready(void *ctx)
 	expect_told(MESSAGE_CLIENT_GONE);
 	RUN(test_a_number_again);
 	RUN(test_refused);
+	RUN(test_blocked);
 	(void)close(reader);
 	CHECK_INT(loop_add_timer(loop, 0, 0, on_end, NULL), >=, 0);
 }
 
 int main(void)
 {
-	const struct readers_callbacks callbacks = {on_joined, NULL};
+	const struct readers_callbacks callbacks = {.joined = on_joined, .context = on_context};
 	const struct message m = {.type = MESSAGE_FRAMES};
 	int pair[2], control[2], fd;
 

@@ -50,6 +50,10 @@ build()
 		c "$1" spans-hostile.c "$here/span-slot.c" -D_GNU_SOURCE -pthread -rdynamic ;;
 	traced)
 		c "$1" traced.c "$here/span-slot.c" -D_GNU_SOURCE -pthread -rdynamic ;;
+	spans-waits)
+		c "$1" spans-waits.c "$here/span-slot.c" -D_GNU_SOURCE -pthread -rdynamic ;;
+	spans-waits-musl)
+		musl "$1" spans-waits.c "$here/span-slot.c" -D_GNU_SOURCE -rdynamic ;;
 	spans-fast)
 		c "$1" spans-fast.c "$here/span-slot.c" -D_GNU_SOURCE -pthread -rdynamic ;;
 	spans-fast-musl)
