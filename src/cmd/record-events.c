@@ -17,6 +17,7 @@
 #include "src/cmd/uprobes.h"
 #include "src/sample/uprobe.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/text.h"
 
 #define DEFAULT_HZ	    99
@@ -425,11 +426,18 @@ static int check_off_cpu(const struct record_options *o)
 /* Between the others, which begin at events. */
 static int add_wakeups(struct record_options *o, struct broker_event *events, bool of_tasks)
 {
+	struct broker_event wakeups;
 	char error[512];
 
+	if (off_cpu_wakeups(&wakeups, of_tasks, error, sizeof(error)) < 0) {
+		if (!o->locks_if_possible)
+			return options_complain(o->command, "--locks", "sched:sched_waking", error);
+		log_warning("--everything leaves locks out: %s", error);
+		o->locks = false;
+		return 0;
+	}
 	events[2] = events[1];
-	if (off_cpu_wakeups(&events[1], of_tasks, error, sizeof(error)) < 0)
-		return options_complain(o->command, "--locks", "sched:sched_waking", error);
+	events[1] = wakeups;
 	events[1].ring_bytes = BLOCKS_RING_BYTES;
 	o->n_events++;
 	return 0;

@@ -260,6 +260,7 @@ static int add_types(struct record_options *o, int id, const char *value)
 		record_ask_for(o, "memory_growth");
 		return record_add_memory_growth(o);
 	case OPT_EVERYTHING:
+		o->locks_if_possible = !o->locks || o->locks_if_possible;
 		o->off_cpu = o->wall = o->locks = true;
 		return record_add_memory_growth(o);
 	default:
@@ -267,6 +268,7 @@ static int add_types(struct record_options *o, int id, const char *value)
 		o->off_cpu = true;
 		o->wall |= id == OPT_WALL;
 		o->locks |= id == OPT_LOCKS;
+		o->locks_if_possible &= id != OPT_LOCKS;
 		return 0;
 	}
 }

@@ -33,6 +33,7 @@ struct record_options {
 	enum config_demangle demangle;
 	bool off_cpu;			 /* off-CPU time; its events are the last ones */
 	bool locks;			 /* with wake-ups */
+	bool locks_if_possible;		 /* else a warning says that they are left out */
 	bool wall;			 /* with all time of threads, as one type */
 	uint64_t grown_after_ns;	 /* of allocations; 0: not given */
 	bool allocations, memory_growth; /* their events were added */

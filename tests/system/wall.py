@@ -190,6 +190,19 @@ def everything():
         rig.check(n != "0" and f"\n{n} samples " in reported, f"{kind}: {n} samples, in a report, too: {reported[:300]}")
 
 
+def everything_without_tracefs():
+    """It has all kinds that work there, and says what it lacks; who asks for locks alone gets an error."""
+    hidden = ["unshare", "-m", "sh", "-c", 'umount /sys/kernel/tracing && exec "$0" "$@"', rig.perfwalk(), "record"]
+    p = subprocess.run([*hidden, "--everything", "-o", "n.pb.gz", "--", sys.executable, "-c", OF_EVERYTHING],
+                       cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+    types = re.findall(r"^  ([\w-]+) +[\d,]+(?:  |$)", p.stdout, re.M)
+    rig.check(p.returncode == 0 and types[1:4] == ["memory_growth", "off_cpu", "wall"] and "lock_wakeups" not in types,
+              f"--everything without tracefs: {types}: {p.stderr[-300:]}")
+    rig.check(re.search(r"warning: --everything leaves locks out: .*mount -t tracefs", p.stderr), f"it says what is left out: {p.stderr[:300]}")
+    p = subprocess.run([*hidden, "--everything", "--locks", "true"], capture_output=True, text=True, timeout=60, check=False)
+    rig.check(p.returncode == 2 and "tracefs" in p.stderr, f"locks that are asked for are not left out: {p.stderr[:200]}")
+
+
 def main():
     rig.need_root()
     rig.need_tracefs()
@@ -197,6 +210,7 @@ def main():
     of_short_lives()
     rig.apart(of_held_threads)
     everything()
+    everything_without_tracefs()
 
 
 rig.run(main)
