@@ -140,6 +140,18 @@ static int refuse_off_cpu(const struct reading *r, const char *why)
 	return -EINVAL;
 }
 
+/* The kernel damages samples of two software events that are one (Linux 6.18). */
+static bool is_taken(const struct reading *r, const struct sample_event *plain)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		struct sample_event named = r->events[i].event;
+
+		if (sample_event_equal(&named, plain))
+			return true;
+	}
+	return false;
+}
+
 /* A thread is followed from CPU to CPU, wherever it runs. */
 static int add_off_cpu(struct reading *r, const struct config *c)
 {
@@ -152,8 +164,13 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 	if (r->n + OFF_CPU_N_EVENTS + c->off_cpu_locks > SAMPLE_MAX_EVENTS)
 		return refuse_off_cpu(r, "too many events: at most three [event:NAME] sections "
 					 "besides it, two with locks; memory_growth counts as one");
-	if (off_cpu_events(events, false, false, error, sizeof(error)) < 0)
+	if (off_cpu_events(events, false, true, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
+	if (events[0].switch_fields.plain && is_taken(r, &events[0].event))
+		return refuse_off_cpu(r,
+				      "without tracefs it samples context-switches itself: mount "
+				      "-t tracefs none /sys/kernel/tracing, or leave that "
+				      "[event:NAME] out");
 	events[0].wall = c->off_cpu_wall;
 	r->n += OFF_CPU_N_EVENTS;
 	if (!c->off_cpu_locks)

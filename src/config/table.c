@@ -128,8 +128,10 @@ static const struct config_key keys[] = {
 		 "each CPU. A block that spans several intervals is split between them. If "
 		 "all switches would cost more than half of [limits] cpu, they are "
 		 "followed only part of the time; the log, ctl status and the profiles say "
-		 "so. perfwalk-record(1) explains under --off-cpu what counts. Needs "
-		 "tracefs (/sys/kernel/tracing). Cannot be combined with include_cpus and "
+		 "so. perfwalk-record(1) explains under --off-cpu what counts. Without "
+		 "tracefs (/sys/kernel/tracing) fewer blocks have a stack, and locks and "
+		 "[event:context-switches] do not go with it. Cannot be combined with include_cpus "
+		 "and "
 		 "exclude_cpus, nor with more than three [event:NAME] sections."},
 
 	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), .value = "no",
