@@ -18,8 +18,8 @@
  */
 #define TASK_BLOCKS_STACK (8u << 10)
 
-int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, bool plain,
-		   char *error, size_t n_error)
+int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, char *error,
+		   size_t n_error)
 {
 	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
 				      .period = 1,
@@ -28,7 +28,7 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, boo
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);
 
-	if (plain && (r < 0 || (of_tasks && sample_event_try(&blocks.event) < 0)))
+	if (r < 0 || (of_tasks && sample_event_try(&blocks.event) < 0))
 		r = sample_find_plain_switches(&blocks.event, &blocks.switch_fields, error,
 					       n_error);
 	if (r < 0)

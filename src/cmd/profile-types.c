@@ -55,7 +55,7 @@ static void set_reach(struct profile_reached *t, const struct reachable *r)
 static void find_off_cpu(struct profile_reached *t, const struct reachable *r)
 {
 	struct broker_event events[OFF_CPU_N_EVENTS];
-	int e = off_cpu_events(events, false, true, t->why, sizeof(t->why));
+	int e = off_cpu_events(events, false, t->why, sizeof(t->why));
 
 	if (e == 0)
 		e = sample_event_try(&events[0].event);
@@ -67,7 +67,7 @@ static void find_off_cpu(struct profile_reached *t, const struct reachable *r)
 		(void)snprintf(t->why, sizeof(t->why), "%s", r->error);
 	else if (e != -ENOENT)
 		(void)snprintf(t->why, sizeof(t->why), "%s", strerror(-e));
-	t->reach = r->own == 0 && off_cpu_events(events, true, true, t->why, sizeof(t->why)) == 0
+	t->reach = r->own == 0 && off_cpu_events(events, true, t->why, sizeof(t->why)) == 0
 			   ? REACH_OWN
 			   : REACH_NONE;
 	if (t->reach == REACH_OWN && !r->kernel)

@@ -467,7 +467,7 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 
 	if (r < 0)
 		return r;
-	r = off_cpu_events(events, of_tasks, true, error, sizeof(error));
+	r = off_cpu_events(events, of_tasks, error, sizeof(error));
 	if (r < 0)
 		return options_complain(o->command, "--off-cpu", "sched:sched_switch", error);
 	r = check_if_plain(o, &events[0]);

@@ -164,7 +164,7 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 	if (r->n + OFF_CPU_N_EVENTS + c->off_cpu_locks > SAMPLE_MAX_EVENTS)
 		return refuse_off_cpu(r, "too many events: at most three [event:NAME] sections "
 					 "besides it, two with locks; memory_growth counts as one");
-	if (off_cpu_events(events, false, true, error, sizeof(error)) < 0)
+	if (off_cpu_events(events, false, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
 	if (events[0].switch_fields.plain && is_taken(r, &events[0].event))
 		return refuse_off_cpu(r,
