@@ -74,3 +74,28 @@ uint32_t halving_decide(struct halving *h, uint64_t cost, uint64_t limit, uint32
 	h->calm = 0;
 	return --h->times;
 }
+
+void record_rate_begin(struct record_rate *r, uint64_t n, uint64_t n_lost, uint64_t now_ns)
+{
+	*r = (struct record_rate){n, n_lost, now_ns, now_ns};
+}
+
+uint64_t record_rate_look(struct record_rate *r, uint64_t n, uint64_t n_lost, uint64_t now_ns,
+			  uint64_t counted_ns)
+{
+	uint64_t n_more = n > r->n ? n - r->n : 0;
+	uint64_t n_more_lost = n_lost > r->n_lost ? n_lost - r->n_lost : 0;
+	uint64_t ns = now_ns > r->looked_ns ? now_ns - r->looked_ns : 1;
+	uint64_t lost_ns = now_ns > r->lost_ns ? now_ns - r->lost_ns : 1;
+	double share = counted_ns < ns ? (double)counted_ns / (double)ns : 1;
+	double rate = (double)n_more / (double)counted_ns +
+		      (double)n_more_lost / ((double)lost_ns * share);
+
+	r->n = n;
+	r->looked_ns = now_ns;
+	if (n_more_lost) {
+		r->n_lost = n_lost;
+		r->lost_ns = now_ns;
+	}
+	return (uint64_t)(rate * 1e9);
+}

@@ -49,3 +49,17 @@ struct halving {
 };
 /* cost: of work all the time, in the unit of limit. Returns times from now on, at most max. */
 uint32_t halving_decide(struct halving *h, uint64_t cost, uint64_t limit, uint32_t max);
+
+/*
+ * How many records a second there are, of which some are lost. The kernel tells of these late, and
+ * all at once: they count as if they had come evenly since it told of others.
+ */
+struct record_rate {
+	uint64_t n, n_lost; /* at the last look */
+	uint64_t looked_ns, lost_ns;
+};
+void record_rate_begin(struct record_rate *r, uint64_t n, uint64_t n_lost, uint64_t now_ns);
+/* n, n_lost: sums until now_ns, a steady clock. counted_ns: how long records were counted since the
+ * last look; more than 0. */
+uint64_t record_rate_look(struct record_rate *r, uint64_t n, uint64_t n_lost, uint64_t now_ns,
+			  uint64_t counted_ns);

@@ -98,8 +98,7 @@ struct broker {
 		bool off;	     /* the events of switches stand still for a part of a turn */
 		uint64_t changed_ns; /* when they last stopped or went on; 0: never */
 		uint64_t counted_ns; /* from the last look to changed_ns, how long they counted */
-		uint64_t looked_ns;
-		uint64_t n_records; /* of switches, at the last look */
+		struct record_rate rate;
 		int timer, grant_timer;
 	} turns;
 	struct broker_readers {

@@ -91,17 +91,16 @@ static void on_grant(void *ctx)
 	loop_set_timer(b->loop, b->turns.grant_timer, GRANT_NS);
 }
 
-static uint64_t count_records(const struct broker *b, const struct events *e)
+static struct sample_tally count_records(const struct broker *b, const struct events *e)
 {
-	const struct sample_tally n = ledger_sum(b->ledger, e->sample.index);
-
-	return n.samples + n.lost;
+	return ledger_sum(b->ledger, e->sample.index);
 }
 
 void broker_begin_turns(struct broker *b)
 {
 	struct switch_turns *t = &b->turns;
 	const struct events *e = find_switches(b);
+	struct sample_tally n;
 
 	if (!e)
 		return;
@@ -109,8 +108,9 @@ void broker_begin_turns(struct broker *b)
 		ledger_end_gap(b->ledger, clock_monotonic_ns());
 	t->off = false;
 	t->counted_ns = 0;
-	t->looked_ns = t->changed_ns = clock_monotonic_ns();
-	t->n_records = count_records(b, e);
+	n = count_records(b, e);
+	t->changed_ns = clock_monotonic_ns();
+	record_rate_begin(&t->rate, n.samples, n.lost, t->changed_ns);
 	if (t->halving.times > 0)
 		loop_set_timer(b->loop, t->timer, TURN_NS);
 	loop_set_timer(b->loop, t->grant_timer, GRANT_NS);
@@ -151,7 +151,8 @@ void broker_look_at_switches(struct broker *b)
 {
 	struct switch_turns *t = &b->turns;
 	const struct events *e = find_switches(b);
-	uint64_t now = clock_monotonic_ns(), n, counted, per_second, limit;
+	uint64_t now = clock_monotonic_ns(), counted, per_second, limit;
+	struct sample_tally n;
 	uint32_t before = t->halving.times;
 
 	/* The ledger's gaps have times of the records' clock, which must be one we chose. */
@@ -159,13 +160,11 @@ void broker_look_at_switches(struct broker *b)
 		return;
 	if (!t->changed_ns)
 		broker_begin_turns(b);
-	n = count_records(b, e);
 	counted = t->counted_ns + (t->off ? 0 : now - t->changed_ns);
-	if (now - t->looked_ns < BROKER_LOOK_NS / 2 || counted < TURN_NS / 2)
+	if (now - t->rate.looked_ns < BROKER_LOOK_NS / 2 || counted < TURN_NS / 2)
 		return;
-	per_second = (uint64_t)((double)(n - t->n_records) * 1e9 / (double)counted);
-	t->n_records = n;
-	t->looked_ns = now;
+	n = count_records(b, e);
+	per_second = record_rate_look(&t->rate, n.samples, n.lost, now, counted);
 	t->counted_ns = 0;
 	t->changed_ns = t->off ? t->changed_ns : now;
 	limit = (uint64_t)e->cpus.n * limit_ppm(b) * 1000; /* ns a second */

@@ -177,6 +177,41 @@ static void test_halving(void)
 	CHECK_INT(halving_decide(&h, LIMIT, LIMIT, 6), ==, 1);
 }
 
+/* 1,000 records a second, of which a tenth are lost; that is told every so many looks. */
+static void test_rate(void)
+{
+	for (uint64_t every = 1; every <= 10; every++) {
+		struct record_rate r;
+
+		record_rate_begin(&r, 500, 50, 1000);
+		for (uint64_t i = 1; i <= 100; i++) {
+			uint64_t now_ns = 1000 + i * 1000000000;
+			uint64_t told =
+				record_rate_look(&r, 500 + 900 * i, 50 + 100 * (i / every * every),
+						 now_ns, 1000000000);
+
+			CHECK_INT(told, >=, 900);
+			CHECK_INT(told, <=, 1001);
+			CHECK(i % every != 0 || told >= 999);
+		}
+	}
+}
+
+/* Counted in a quarter of the time, records and losses alike. */
+static void test_rate_in_turns(void)
+{
+	struct record_rate r;
+
+	record_rate_begin(&r, 0, 0, 0);
+	for (uint64_t i = 1; i <= 10; i++) {
+		uint64_t told =
+			record_rate_look(&r, 200 * i, 50 * (i / 5 * 5), i * 1000000000, 250000000);
+
+		CHECK_INT(told, >=, 799);
+		CHECK_INT(told, <=, 1001);
+	}
+}
+
 int main(void)
 {
 	RUN(test_model);
@@ -186,5 +221,7 @@ int main(void)
 	RUN(test_there_and_back);
 	RUN(test_fewer_steps);
 	RUN(test_halving);
+	RUN(test_rate);
+	RUN(test_rate_in_turns);
 	return 0;
 }
