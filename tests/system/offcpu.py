@@ -414,8 +414,7 @@ def of_the_daemon(program, what, *before):
                   f"{sure / MS:.0f}; {unseen / MS:.0f} ms not seen, {unknown / MS:.0f} not known, {values['switches_lost']} switches lost")
         blocked = int(values["threads_blocked_us"])
         rig.check(abs(us - blocked) <= 0.001 * us + 1000, f"{what} says itself that {blocked / MS:.0f} ms are blocked")
-        if not before:
-            in_turns(d, CONFIG.format(enabled="yes", limit=f"{max(0.1 / os.cpu_count(), 0.01):.3f}%", **config), program, sink)
+        in_turns(d, CONFIG.format(enabled="yes", limit=f"{max(0.1 / os.cpu_count(), 0.01):.3f}%", **config), program, sink)
         rig.check(not sink.problems(), f"the receiver finds nothing wrong: {sink.problems()[:3]}")
         d.stop()
 
