@@ -40,8 +40,10 @@ struct limits_basis {
 /* n_cpus: one reader each. */
 struct limits_basis limits_basis_of(const struct config *c, uint32_t n_rings, uint32_t n_cpus);
 
-/* Sets the limits of a row, and nothing else of ret. basis: NULL is enough for LIMITS_OPENER, _VIEWER
- * and _LISTER, which depend on nothing. A build with sanitizers limits descriptors alone. */
+/*
+ * Sets the limits of a row, and nothing else of ret. basis: NULL is enough for LIMITS_OPENER,
+ * _VIEWER and _LISTER, which depend on nothing. A build with sanitizers limits descriptors alone.
+ */
 void limits_set(struct privileges *ret, enum limits_role who, const struct limits_basis *basis);
 
 /* RLIMIT_RTTIME in microseconds of CPU time, soft and hard; 0: none. */
