@@ -160,7 +160,7 @@ def check_contents(family, packages):
     missing = [path for path in HELD if not os.path.exists(root + path)]
     rig.check(not missing, f"{name}: it holds all of {len(HELD)} that it has to" + "".join("\n    " + m for m in missing))
     debug = unpack(family, packages[name, "debug"], rig.path(f"{name}-debug-unpacked"))
-    check_shipped(root + "/usr/bin/perfwalk", None, build_directory())
+    check_shipped(root + "/usr/bin/perfwalk", None, build_directory(), ["/usr/lib/perfwalk"])
     (build_id,) = notes(root + "/usr/bin/perfwalk")
     path = f"{debug}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     rig.check(os.path.exists(path) and notes(path) == [build_id], f"{name}: debugging information of this program")
