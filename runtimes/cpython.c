@@ -4,32 +4,6 @@
 
 #include "runtimes/cpython-internal.h"
 
-/* ---- Recognising ---- */
-
-static const char *skip_digits(const char *text)
-{
-	return text + strspn(text, "0123456789");
-}
-
-static int rank(const char *path)
-{
-	static const char library[] = "/libpython3.", program[] = "/python3.";
-	const char *name = strrchr(path, '/'), *minor, *rest;
-	bool is_library = name && strncmp(name, library, sizeof(library) - 1) == 0;
-
-	if (!is_library && !(name && strncmp(name, program, sizeof(program) - 1) == 0))
-		return 0;
-	minor = name + (is_library ? sizeof(library) : sizeof(program)) - 1;
-	rest = skip_digits(minor);
-	if (rest == minor)
-		return 0;
-	/* Kinds of builds: m, d, t ... */
-	rest += strspn(rest, "abcdefghijklmnopqrstuvwxyz");
-	if (is_library)
-		return strncmp(rest, ".so", 3) == 0 ? 2 : 0;
-	return *rest == '\0';
-}
-
 /* ---- Facts that are read once for each process ---- */
 
 static struct cpython *own(struct interp *p)
@@ -190,7 +164,6 @@ const struct interp_type cpython_type = {
 	.kind = INTERP_CPYTHON,
 	.size = sizeof(struct cpython),
 	.read_bytes = CPYTHON_WINDOW,
-	.rank = rank,
 	.open = open_cpython,
 	.close = close_cpython,
 	.is_tried = is_tried,

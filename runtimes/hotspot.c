@@ -31,13 +31,6 @@ const char *hotspot_level_name(enum hotspot_level level)
 	return (unsigned int)level < HOTSPOT_N_LEVELS ? level_names[level] : "";
 }
 
-bool hotspot_is_library(const char *path)
-{
-	const char *name = strrchr(path, '/');
-
-	return name && strcmp(name, "/libjvm.so") == 0;
-}
-
 /* ---- Facts that are read once for each process ---- */
 
 /* Up to 8 HotSpot had a version of its own: "25.252-b09" is 8u252. */

@@ -25,9 +25,6 @@
 
 struct hotspot;
 
-/* Is a mapped file with that path HotSpot's library (libjvm.so)? */
-bool hotspot_is_library(const char *path);
-
 /*
  * image: where the library's first byte is mapped. memory: its function and context are copied, its
  * budget is not used. 0; -ENOENT: not a HotSpot; -ENOTSUP: one that we do not understand (*ret_why,

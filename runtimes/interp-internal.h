@@ -17,9 +17,6 @@ struct interp_type {
 	size_t size;
 	/* Its largest read: a walk with fewer bytes left has used up its budget. */
 	uint32_t read_bytes;
-	/* As interp_rank(): 2, a library of that interpreter; 1, a program that may only load it
-	 * from one; 0, neither. */
-	int (*rank)(const char *path);
 	/*
 	 * Called with the image open. Sets release and texts, and eval if it is known yet. 0;
 	 * -ENOENT: there is no such interpreter in it; -ENOTSUP: one that we do not understand

@@ -19,18 +19,6 @@ static const struct interp_type *const types[INTERP_N_KINDS] = {
 	[INTERP_RUBY] = &ruby_type,
 };
 
-int interp_rank(const char *path)
-{
-	int rank = 0;
-
-	for (int i = 0; i < INTERP_N_KINDS; i++) {
-		int its = types[i]->rank(path);
-
-		rank = its > rank ? its : rank;
-	}
-	return rank;
-}
-
 static int open_as(struct interp **ret, const struct interp_type *type, const struct memory *memory,
 		   uint64_t image, const char **ret_why)
 {

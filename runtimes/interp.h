@@ -22,10 +22,6 @@ struct interp; /* of one process */
 
 enum interp_kind { INTERP_CPYTHON, INTERP_PHP, INTERP_RUBY, INTERP_N_KINDS };
 
-/* How likely a mapped file with that path holds an interpreter; 0: it does not. Of several files,
- * examine the one with the highest number. */
-int interp_rank(const char *path);
-
 /*
  * Recognises the interpreter by the contents of the image. image: where the file's first byte is
  * mapped. memory: its function and context are copied, its budget is not used. 0; -ENOENT: there is

@@ -4,43 +4,6 @@
 
 #include "runtimes/php-internal.h"
 
-/* ---- Recognising ---- */
-
-/* "php", "php8.2", "php-fpm8.2", "php-cgi", "php8.2-cgi". */
-static bool is_program(const char *name)
-{
-	static const char *const kinds[] = {"", "-fpm", "-cgi"};
-
-	if (strncmp(name, "php", 3) != 0)
-		return false;
-	name += 3 + strspn(name + 3, "0123456789.");
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		size_t n = strlen(kinds[i]);
-
-		if (strncmp(name, kinds[i], n) == 0 &&
-		    name[n + strspn(name + n, "0123456789.")] == '\0')
-			return true;
-	}
-	return false;
-}
-
-static int rank(const char *path)
-{
-	static const char library[] = "libphp";
-	const char *name = strrchr(path, '/');
-
-	if (!name)
-		return 0;
-	name++;
-	if (strncmp(name, library, sizeof(library) - 1) == 0) {
-		name += sizeof(library) - 1;
-		name += strspn(name, "0123456789.");
-		/* The dot in front of "so" counts as one of the version. */
-		return strncmp(name - 1, ".so", 3) == 0 ? 2 : 0;
-	}
-	return is_program(name) ? 1 : 0;
-}
-
 /* ---- Facts that are read once for each process ---- */
 
 static struct php *own(struct interp *p)
@@ -127,7 +90,6 @@ const struct interp_type php_type = {
 	.kind = INTERP_PHP,
 	.size = sizeof(struct php),
 	.read_bytes = PHP_WINDOW,
-	.rank = rank,
 	.open = open_php,
 	.close = close_php,
 	.is_tried = is_tried,

@@ -5,28 +5,6 @@
 #include "runtimes/arch.h"
 #include "runtimes/ruby-internal.h"
 
-/* ---- Recognising ---- */
-
-static int rank(const char *path)
-{
-	static const char library[] = "libruby", program[] = "ruby";
-	const char *name = strrchr(path, '/');
-
-	if (!name)
-		return 0;
-	name++;
-	if (strncmp(name, library, sizeof(library) - 1) == 0) {
-		name += sizeof(library) - 1;
-		name += strspn(name, "-0123456789.");
-		/* The dot in front of "so" counts as one of the version. */
-		return strncmp(name - 1, ".so", 3) == 0 ? 2 : 0;
-	}
-	if (strncmp(name, program, sizeof(program) - 1) != 0)
-		return 0;
-	name += sizeof(program) - 1;
-	return name[strspn(name, "0123456789.")] == '\0' ? 1 : 0;
-}
-
 /* ---- Facts that are read once for each process ---- */
 
 static struct ruby *own(struct interp *p)
@@ -134,7 +112,6 @@ const struct interp_type ruby_type = {
 	.kind = INTERP_RUBY,
 	.size = sizeof(struct ruby),
 	.read_bytes = RUBY_FRAMES_BYTES,
-	.rank = rank,
 	.open = open_ruby,
 	.close = close_ruby,
 	.is_tried = is_tried,

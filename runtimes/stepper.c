@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "runtimes/cpython.h"
 #include "runtimes/hotspot.h"
 #include "runtimes/interp-internal.h"
 #include "runtimes/stepper.h"
@@ -16,15 +15,6 @@ struct stepper {
 	struct v8 *v8;
 	struct memory memory; /* of trampolines */
 };
-
-int stepper_rank(const char *path)
-{
-	if (hotspot_is_library(path))
-		return 3;
-	if (v8_is_image(path))
-		return strstr(path, "/libnode.so") ? 2 : 1;
-	return cpython_type.rank(path);
-}
 
 int stepper_new(struct stepper **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why)

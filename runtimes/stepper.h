@@ -14,10 +14,6 @@ struct stepper;
 
 enum stepper_kind { STEPPER_HOTSPOT, STEPPER_V8, STEPPER_TRAMPOLINES, STEPPER_N_KINDS };
 
-/* How likely a mapped file with that path holds a runtime; 0: it does not. Of several files,
- * examine the one with the highest number. */
-int stepper_rank(const char *path);
-
 /* As hotspot_new() or v8_new(), by the contents of the image. */
 int stepper_new(struct stepper **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why);

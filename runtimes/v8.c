@@ -25,15 +25,6 @@ const char *v8_level_name(enum v8_level level)
 	return (unsigned int)level < V8_N_LEVELS ? level_names[level] : "";
 }
 
-bool v8_is_image(const char *path)
-{
-	static const char library[] = "libnode.so.";
-	const char *name = strrchr(path, '/');
-
-	return name && (strcmp(name, "/node") == 0 || strcmp(name, "/nodejs") == 0 ||
-			strncmp(name + 1, library, sizeof(library) - 1) == 0);
-}
-
 /* ---- Facts that are read once for each process ---- */
 
 /* The sizes of bytecodes, for each size of their operands. */

@@ -28,9 +28,6 @@
 
 struct v8;
 
-/* May a mapped file with that path hold V8, by its name: node, nodejs, libnode.so.N? */
-bool v8_is_image(const char *path);
-
 /*
  * image: where the file's first byte is mapped. memory: its function and context are copied, its
  * budget is not used. 0; -ENOENT: there is no V8 in it; -ENOTSUP: one that we do not understand

@@ -14,6 +14,7 @@
 #include "src/reader/setup.h"
 #include "util/cleanup.h"
 #include "util/loop.h"
+#include "util/runtime-files.h"
 
 #define LOOK_NS	     (5 * NSEC_PER_MSEC)
 #define MAX_LOOKS    4096
@@ -32,9 +33,7 @@ static bool is_sampling_allocations(const struct broker *b)
 /* Programs that are worth a look, which the profiler takes then. */
 static bool is_likely(const struct broker *b, pid_t pid)
 {
-	static const char *const names[] = {"python", "uwsgi", "php", "ruby"};
 	char path[64], target[4096];
-	const char *name;
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -42,15 +41,8 @@ static bool is_likely(const struct broker *b, pid_t pid)
 	if (n <= 0)
 		return false;
 	target[n] = '\0';
-	name = strrchr(target, '/');
 	/* Any may have an allocator of its own. */
-	if (name && is_sampling_allocations(b))
-		return true;
-	for (size_t i = 0; name && i < ARRAY_SIZE(names); i++) {
-		if (strncmp(name + 1, names[i], strlen(names[i])) == 0)
-			return strncmp(name + 1, "python2", strlen("python2")) != 0;
-	}
-	return false;
+	return is_sampling_allocations(b) || runtime_file_may_chain(target);
 }
 
 static void send_look(struct broker *b, pid_t pid)

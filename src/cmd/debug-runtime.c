@@ -21,6 +21,7 @@
 #include "src/opener/opener.h"
 #include "util/log.h"
 #include "util/memory-file.h"
+#include "util/runtime-files.h"
 #include "util/text.h"
 
 enum { MAX_THREADS = 256 };
@@ -59,7 +60,7 @@ static uint64_t find_image(uint32_t pid)
 		return 0;
 	fd = -EBADF;
 	while (getline(&line, &size, f) > 0) {
-		int its = opener_rank_runtime(line, strcspn(line, "\n"));
+		int its = runtime_file_rank(line, strcspn(line, "\n"), RUNTIME_ANY);
 
 		if (its > rank) {
 			rank = its;

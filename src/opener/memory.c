@@ -9,86 +9,9 @@
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
 #include "util/memory-file.h"
+#include "util/runtime-files.h"
 
 #define MAX_BSS_BYTES UINT64_C(0x200000) /* of the allocation library, behind its file */
-
-/* Whether a name is "PREFIX3.N", what stands for builds of another kind, and maybe ".so...". */
-static bool is_python(const char *name, size_t n, const char *prefix, bool library)
-{
-	size_t n_prefix = strlen(prefix), at = n_prefix;
-
-	if (n <= n_prefix || memcmp(name, prefix, n_prefix) != 0)
-		return false;
-	while (at < n && name[at] >= '0' && name[at] <= '9')
-		at++;
-	if (at == n_prefix)
-		return false;
-	while (at < n && name[at] >= 'a' && name[at] <= 'z')
-		at++;
-	return library ? n - at >= 3 && memcmp(name + at, ".so", 3) == 0 : at == n;
-}
-
-static bool is(const char *name, size_t n, const char *wanted)
-{
-	return n == strlen(wanted) && memcmp(name, wanted, n) == 0;
-}
-
-static size_t skip(const char *name, size_t n, size_t at, const char *set)
-{
-	while (at < n && strchr(set, name[at]))
-		at++;
-	return at;
-}
-
-static bool begins(const char *name, size_t n, const char *prefix)
-{
-	return n >= strlen(prefix) && memcmp(name, prefix, strlen(prefix)) == 0;
-}
-
-/* "php", "ruby3.1", "php-fpm8.2", "php8.2-cgi". */
-static bool is_program(const char *name, size_t n, const char *prefix)
-{
-	size_t at = strlen(prefix);
-
-	if (!begins(name, n, prefix))
-		return false;
-	at = skip(name, n, at, "0123456789.");
-	if (begins(name + at, n - at, "-fpm") || begins(name + at, n - at, "-cgi"))
-		at += 4;
-	return skip(name, n, at, "0123456789.") == n;
-}
-
-/* "libphp8.2.so", "libruby-3.1.so.3.1.7". */
-static bool is_versioned_library(const char *name, size_t n, const char *prefix)
-{
-	size_t at = strlen(prefix);
-
-	if (!begins(name, n, prefix))
-		return false;
-	at = skip(name, n, at, "-0123456789.");
-	return at > 0 && name[at - 1] == '.' && begins(name + at - 1, n - at + 1, ".so");
-}
-
-int opener_rank_runtime(const char *path, size_t n)
-{
-	static const char deleted[] = " (deleted)", libnode[] = "libnode.so.";
-	size_t n_deleted = sizeof(deleted) - 1, n_libnode = sizeof(libnode) - 1;
-	const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
-
-	n -= (size_t)(name - path);
-	if (n > n_deleted && memcmp(name + n - n_deleted, deleted, n_deleted) == 0)
-		n -= n_deleted;
-	if (!slash)
-		return 0;
-	if (is(name, n, "libjvm.so"))
-		return 3;
-	if (is_python(name, n, "libpython3.", true) || is_versioned_library(name, n, "libphp") ||
-	    is_versioned_library(name, n, "libruby") ||
-	    (n > n_libnode && memcmp(name, libnode, n_libnode) == 0))
-		return 2;
-	return is_python(name, n, "python3.", false) || is(name, n, "node") ||
-	       is(name, n, "nodejs") || is_program(name, n, "php") || is_program(name, n, "ruby");
-}
 
 /* A line of maps: "START-END r-xp OFFSET DEVICE INODE   PATH", whose path may have been deleted. */
 static bool is_runtime(const char *line, size_t n)
@@ -96,7 +19,7 @@ static bool is_runtime(const char *line, size_t n)
 	const char *permissions = memchr(line, ' ', n);
 
 	return permissions && (size_t)(permissions - line) + 5 <= n && permissions[3] == 'x' &&
-	       opener_rank_runtime(line, n) > 0;
+	       runtime_file_rank(line, n, RUNTIME_ANY) > 0;
 }
 
 /* The allocation library, with its table in it or close behind. */

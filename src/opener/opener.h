@@ -48,14 +48,8 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 int opener_perf_map(uint32_t pid);
 
 /*
- * Is a mapped file, by its path (n bytes), that of a runtime whose frames are in its memory? 0: no.
- * Else a rank; of several files in one process the one with the highest rank counts. 3: HotSpot
- * (libjvm.so); 2: a library with an interpreter (libpython3.N.so, libphp8.N.so, libruby-3.N.so); 1:
- * a program that may need that library (python3.N, php8.N, ruby).
- */
-int opener_rank_runtime(const char *path, size_t n);
-/*
- * /proc/PID/mem, for reading only, of a process that has code of such a file mapped, publishes a
+ * /proc/PID/mem, for reading only, of a process that has code of a runtime mapped, by the
+ * name of its file (util/runtime-files.h), publishes a
  * process context, or was linked by Go. The memory of no other process is opened: -ENOENT. -EACCES,
  * -EPERM: without root, perfwalk may only read its own user's processes, and not all of them.
  */

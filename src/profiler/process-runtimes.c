@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-memory.h"
 #include "src/profiler/process-runtimes.h"
+#include "util/runtime-files.h"
+
+static int rank_of(const char *path, enum runtime_use use)
+{
+	return runtime_file_rank(path, strlen(path), use);
+}
 
 /* The mapped file that is the most telling one; NULL: none is mapped. */
-static struct host_mapping *find_file(const struct host_process *p, int (*rank_of)(const char *))
+static struct host_mapping *find_file(const struct host_process *p, enum runtime_use use)
 {
 	struct host_mapping *found = NULL;
 	int rank = 0;
 
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
-		int its = m->kind == HOST_MAPPING_FILE ? rank_of(m->file->path) : 0;
+		int its = m->kind == HOST_MAPPING_FILE ? rank_of(m->file->path, use) : 0;
 
 		if (its > rank) {
 			found = m;
@@ -36,7 +44,7 @@ static const struct file_state *open_runtime(struct attribution *a, struct host_
 
 static struct process_runtime *find_runtime(struct attribution *a, bool *ret_later)
 {
-	struct host_mapping *m = find_file(a->process, runtimes_rank);
+	struct host_mapping *m = find_file(a->process, RUNTIME_STEPS);
 
 	if (!open_runtime(a, m, ret_later))
 		return NULL;
@@ -97,7 +105,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 
 	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
 		return;
-	m = find_file(a->process, readers_rank);
+	m = find_file(a->process, RUNTIME_CHAINS);
 	image = open_runtime(a, m, &later) ? m->start - m->file_offset : 0;
 	if (later)
 		return;
@@ -112,7 +120,7 @@ void attribution_see_mapping(struct attribution *a, const struct record *r)
 {
 	const struct record its = {.pid = r->pid, .tid = r->tid, .time_ns = r->time_ns};
 
-	if (!a->readers || readers_rank(r->mmap.path) == 0)
+	if (!a->readers || rank_of(r->mmap.path, RUNTIME_CHAINS) == 0)
 		return;
 	a->process = host_process_peek(a->host, r->pid);
 	a->time_ns = r->time_ns;

@@ -176,11 +176,6 @@ struct readers *readers_free(struct readers *r)
 
 /* ---- Interpreters ---- */
 
-int readers_rank(const char *path)
-{
-	return interp_rank(path);
-}
-
 static void tell(const struct interpreter *i, enum message_type type)
 {
 	struct message m = {.type = type};

@@ -43,9 +43,6 @@ struct readers *readers_free(struct readers *r);
 /* A socket to the reader of a CPU, new after its restart. */
 void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
 
-/* Ranks a mapped file by its path: the one with the highest rank is the process's interpreter. 0:
- * it is no interpreter that the readers know. */
-int readers_rank(const char *path);
 enum { READERS_MAX_INTERPRETERS = 256 };
 /*
  * Reports a process to the broker, whose interpreter's file has its first byte at image and is on

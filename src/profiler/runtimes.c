@@ -80,11 +80,6 @@ struct runtimes *runtimes_free(struct runtimes *r)
 	return NULL;
 }
 
-int runtimes_rank(const char *path)
-{
-	return stepper_rank(path);
-}
-
 struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, uint64_t image,
 					     uint32_t major, uint32_t minor)
 {

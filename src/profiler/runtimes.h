@@ -24,11 +24,8 @@ struct process_runtime; /* of one process; runtimes_free_process() */
 int runtimes_new(struct runtimes **ret, const struct memory_source *source, uint32_t n_cpus);
 struct runtimes *runtimes_free(struct runtimes *r);
 
-/* Ranks a mapped file by its path: the one with the highest rank is the process's runtime. 0: it is
- * no runtime. */
-int runtimes_rank(const char *path);
 /*
- * Adds a process with such a library, whose first byte is (or would be) mapped at image, from a
+ * Adds a process with a runtime, whose first byte is (or would be) mapped at image, from a
  * file on that device. It is read at its walks. NULL: there are too many, or no memory.
  */
 struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, uint64_t image,

@@ -10,6 +10,7 @@
 #include "src/profiler/victims.h"
 #include "tests/fuzz/input.h"
 #include "util/json-read.h"
+#include "util/runtime-files.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -23,7 +24,7 @@ static void look_at_map(const uint8_t *text, size_t n)
 		abort();
 	memcpy(line, text, n);
 	line[n] = '\n';
-	input_sink += (unsigned int)opener_rank_runtime(line, n);
+	input_sink += (unsigned int)runtime_file_rank(line, n, RUNTIME_ANY);
 	if (opener_is_context(line, n, &address))
 		input_sink += (unsigned int)address;
 	free(line);

@@ -21,6 +21,7 @@
 #include "tests/runtimes/recorded-chain.h"
 #include "tests/runtimes/recorded-hotspot.h"
 #include "tests/runtimes/recorded-v8.h"
+#include "util/runtime-files.h"
 
 enum { STACK_BYTES = 24576, LINE = 64, MAX_LINES = 1 << 20 };
 
@@ -77,12 +78,23 @@ static uint64_t find_image(const char *pid, bool (*is_wanted)(const char *path))
 /* And not only a program that needs it. */
 static bool is_library(const char *path)
 {
-	return interp_rank(path) > 1;
+	return runtime_file_rank(path, strlen(path), RUNTIME_CHAINS) > 1;
 }
 
 static bool is_interpreter(const char *path)
 {
-	return interp_rank(path) > 0;
+	return runtime_file_rank(path, strlen(path), RUNTIME_CHAINS) > 0;
+}
+
+static bool is_java(const char *path)
+{
+	return runtime_file_rank(path, strlen(path), RUNTIME_STEPS) > 2;
+}
+
+/* CPython has been looked for before. */
+static bool is_javascript(const char *path)
+{
+	return runtime_file_rank(path, strlen(path), RUNTIME_STEPS) > 0 && !is_interpreter(path);
 }
 
 /* Prints the walk of a sample; false: it is not in the runtime's code. */
@@ -280,8 +292,8 @@ int main(int argc, char **argv)
 	(void)snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
 	memory_fd = open(path, O_RDONLY);
 	wanted = (uint32_t)atoi(argv[2]);
-	java = find_image(argv[1], hotspot_is_library);
-	javascript = find_image(argv[1], v8_is_image);
+	java = find_image(argv[1], is_java);
+	javascript = find_image(argv[1], is_javascript);
 	interpreter = find_image(argv[1], is_library);
 	if (!interpreter)
 		interpreter = find_image(argv[1], is_interpreter);

@@ -438,22 +438,6 @@ static void test_lines(void)
 	CHECK_INT(cpython_find_line(11, locations, sizeof(locations), 10, 99), ==, 0);
 }
 
-static void test_names(void)
-{
-	static const char *const images[] = {"/usr/lib/libpython3.11.so.1.0", "/a/libpython3.6m.so",
-					     "/usr/bin/python3.12", "/x/libpython3.13t.so.1.0",
-					     "/x/python3.7m"};
-	static const char *const others[] = {"/usr/lib/libpython3.so",	   "/usr/bin/python3",
-					     "/usr/lib/libpython2.7.so",   "python3.11",
-					     "/usr/bin/python3.11-config", "/usr/bin/python3.",
-					     "/usr/lib/libpython3.11.a"};
-
-	for (size_t i = 0; i < sizeof(images) / sizeof(*images); i++)
-		CHECK_INT(interp_rank(images[i]), ==, strstr(images[i], ".so") ? 2 : 1);
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		CHECK_INT(interp_rank(others[i]), ==, 0);
-}
-
 int main(void)
 {
 	RUN(test_recorded);
@@ -471,6 +455,5 @@ int main(void)
 	RUN(test_endless_threads);
 	RUN(test_refused);
 	RUN(test_lines);
-	RUN(test_names);
 	return 0;
 }

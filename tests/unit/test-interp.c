@@ -432,27 +432,6 @@ static void test_endless_symbols(void)
 	CHECK_INT(n_reads, <=, 12000);
 }
 
-static void test_names(void)
-{
-	CHECK_INT(interp_rank("/usr/bin/php8.2"), ==, 1);
-	CHECK_INT(interp_rank("/usr/bin/php"), ==, 1);
-	CHECK_INT(interp_rank("/usr/sbin/php-fpm8.2"), ==, 1);
-	CHECK_INT(interp_rank("/usr/bin/php8.2-cgi"), ==, 1);
-	CHECK_INT(interp_rank("/usr/local/sbin/php-fpm"), ==, 1);
-	CHECK_INT(interp_rank("/usr/lib/apache2/modules/libphp8.2.so"), ==, 2);
-	CHECK_INT(interp_rank("/usr/lib/libphp.so"), ==, 2);
-	CHECK_INT(interp_rank("/usr/bin/phpstorm"), ==, 0);
-	CHECK_INT(interp_rank("/usr/bin/php-config"), ==, 0);
-	CHECK_INT(interp_rank("/usr/lib/libphpx.so"), ==, 0);
-	CHECK_INT(interp_rank("php"), ==, 0);
-	CHECK_INT(interp_rank("/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2"), ==, 2);
-	CHECK_INT(interp_rank("/opt/ruby/lib/libruby.so.3.4"), ==, 2);
-	CHECK_INT(interp_rank("/usr/bin/ruby"), ==, 1);
-	CHECK_INT(interp_rank("/usr/bin/ruby3.1"), ==, 1);
-	CHECK_INT(interp_rank("/usr/bin/rubyfmt"), ==, 0);
-	CHECK_INT(interp_rank("/usr/lib/librubygems.so"), ==, 0);
-}
-
 int main(void)
 {
 	RUN(test_recorded);
@@ -466,6 +445,5 @@ int main(void)
 	RUN(test_wild);
 	RUN(test_loops);
 	RUN(test_endless_symbols);
-	RUN(test_names);
 	return 0;
 }

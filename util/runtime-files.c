@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/runtime-files.h"
+
+#define MAX_NAMES 4
+#define DIGITS	  "0123456789"
+#define VERSION	  DIGITS "."
+#define LETTERS	  "abcdefghijklmnopqrstuvwxyz"
+
+/* In names: # one or more digits, % maybe digits and dots, @ maybe letters (kinds of builds: m, d,
+ * t), * anything at the end. */
+static const struct runtime_file {
+	enum runtime_use use;
+	const char *libraries[MAX_NAMES], *programs[MAX_NAMES];
+	const char *servers[MAX_NAMES]; /* they load such a library by themselves */
+	int library_rank;
+} rows[] = {
+	/* Java: it may have loaded an interpreter's library. */
+	{RUNTIME_STEPS, {"libjvm.so"}, {NULL}, {NULL}, 3},
+	/* Node.js */
+	{RUNTIME_STEPS, {"libnode.so.*"}, {"node", "nodejs"}, {NULL}, 2},
+	/* Python, whose trampolines are on the native stack */
+	{RUNTIME_ANY, {"libpython3.#@.so*"}, {"python3.#@"}, {"uwsgi*"}, 2},
+	/* PHP */
+	{RUNTIME_CHAINS,
+	 {"libphp%.so*"},
+	 {"php%", "php%-fpm%", "php%-cgi%"},
+	 {"apache2", "httpd"},
+	 2},
+	/* Ruby */
+	{RUNTIME_CHAINS, {"libruby-%.so*", "libruby%.so*"}, {"ruby%"}, {NULL}, 2},
+};
+
+static size_t count(const char *text, size_t n, const char *set)
+{
+	size_t i = 0;
+
+	while (i < n && memchr(set, text[i], strlen(set)))
+		i++;
+	return i;
+}
+
+/* Each level is one character of the pattern further. */
+static bool matches(const char *pattern, const char *text, size_t n)
+{
+	const char *set = *pattern == '#' ? DIGITS : *pattern == '%' ? VERSION : LETTERS;
+
+	switch (*pattern) {
+	case '\0':
+		return n == 0;
+	case '*':
+		return true;
+	case '#':
+	case '%':
+	case '@':
+		for (size_t k = count(text, n, set) + 1; k-- > (*pattern == '#');) {
+			if (matches(pattern + 1, text + k, n - k))
+				return true;
+		}
+		return false;
+	default:
+		return n > 0 && *text == *pattern && matches(pattern + 1, text + 1, n - 1);
+	}
+}
+
+static bool matches_any(const char *const patterns[MAX_NAMES], const char *text, size_t n)
+{
+	for (size_t i = 0; i < MAX_NAMES && patterns[i]; i++) {
+		if (matches(patterns[i], text, n))
+			return true;
+	}
+	return false;
+}
+
+/* The last part of a path; NULL: there is no slash. */
+static const char *name_of(const char *path, size_t n, size_t *ret_n)
+{
+	static const char deleted[] = " (deleted)";
+	size_t n_deleted = sizeof(deleted) - 1;
+	const char *slash = memrchr(path, '/', n);
+
+	if (!slash)
+		return NULL;
+	n -= (size_t)(slash + 1 - path);
+	if (n > n_deleted && memcmp(slash + 1 + n - n_deleted, deleted, n_deleted) == 0)
+		n -= n_deleted;
+	*ret_n = n;
+	return slash + 1;
+}
+
+int runtime_file_rank(const char *path, size_t n, enum runtime_use use)
+{
+	size_t n_name;
+	const char *name = name_of(path, n, &n_name);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(rows); i++) {
+		if (!(rows[i].use & use))
+			continue;
+		if (matches_any(rows[i].libraries, name, n_name))
+			return rows[i].library_rank;
+		if (matches_any(rows[i].programs, name, n_name))
+			return 1;
+	}
+	return 0;
+}
+
+bool runtime_file_may_chain(const char *path)
+{
+	size_t n_name;
+	const char *name = name_of(path, strlen(path), &n_name);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(rows); i++) {
+		if ((rows[i].use & RUNTIME_CHAINS) &&
+		    (matches_any(rows[i].programs, name, n_name) ||
+		     matches_any(rows[i].servers, name, n_name)))
+			return true;
+	}
+	return false;
+}

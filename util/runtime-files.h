@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The runtimes whose frames perfwalk reads in the memory of a process: how their files are called.
+ * A new one is a row in runtime-files.c, and its code in runtimes/.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+enum runtime_use {
+	RUNTIME_STEPS = 1,  /* its frames are on the native stack (runtimes/stepper.h) */
+	RUNTIME_CHAINS = 2, /* it keeps a chain of them (runtimes/interp.h) */
+	RUNTIME_ANY = RUNTIME_STEPS | RUNTIME_CHAINS,
+};
+
+/*
+ * How likely a mapped file holds a runtime of such a use, by its path (n bytes), also if the path
+ * ends with " (deleted)". 0: it does not. Of several files in one process the one with the highest
+ * rank counts: a library is 2 or more, a program that may need that library 1.
+ */
+int runtime_file_rank(const char *path, size_t n, enum runtime_use use);
+/* Is a program, by its path, likely to have a chain of such frames? Also true of servers that load
+ * an interpreter's library later. */
+bool runtime_file_may_chain(const char *path);
