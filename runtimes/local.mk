@@ -29,6 +29,8 @@ RUNTIMES_SOURCES = \
 	runtimes/interp-internal.h \
 	runtimes/interp.c \
 	runtimes/interp.h \
+	runtimes/marks.c \
+	runtimes/marks.h \
 	runtimes/memo.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
@@ -113,6 +115,10 @@ tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-
 	tests/runtimes/recorded-hotspot.h tests/runtimes/recorded-v8.h tests/runtimes/recording.h
 tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record$(EXEEXT)
+
+check_PROGRAMS += tests/unit/test-marks
+tests_unit_test_marks_SOURCES = tests/unit/test-marks.c tests/unit/compile.h tests/unit/test.h
+tests_unit_test_marks_LDADD = libruntimes.a libutil.a
 
 check_PROGRAMS += tests/unit/test-hotspot
 tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h \

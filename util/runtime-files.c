@@ -13,24 +13,41 @@
  * t), * anything at the end. */
 static const struct runtime_file {
 	enum runtime_use use;
+	int library_rank;
 	const char *libraries[MAX_NAMES], *programs[MAX_NAMES];
 	const char *servers[MAX_NAMES]; /* they load such a library by themselves */
-	int library_rank;
+	const char *symbols[RUNTIME_MAX_SYMBOLS];
 } rows[] = {
-	/* Java: it may have loaded an interpreter's library. */
-	{RUNTIME_STEPS, {"libjvm.so"}, {NULL}, {NULL}, 3},
+	/* Java, which may have loaded an interpreter's library. */
+	{RUNTIME_STEPS, 3, {"libjvm.so"}, {NULL}, {NULL}, {"gHotSpotVMStructs", "gHotSpotVMTypes"}},
 	/* Node.js */
-	{RUNTIME_STEPS, {"libnode.so.*"}, {"node", "nodejs"}, {NULL}, 2},
+	{RUNTIME_STEPS,
+	 2,
+	 {"libnode.so.*"},
+	 {"node", "nodejs"},
+	 {NULL},
+	 {"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E"}},
 	/* Python, whose trampolines are on the native stack */
-	{RUNTIME_ANY, {"libpython3.#@.so*"}, {"python3.#@"}, {"uwsgi*"}, 2},
+	{RUNTIME_ANY,
+	 2,
+	 {"libpython3.#@.so*"},
+	 {"python3.#@"},
+	 {"uwsgi*"},
+	 {"_PyEval_EvalFrameDefault", "PyCode_Type", "PyUnicode_Type"}},
 	/* PHP */
 	{RUNTIME_CHAINS,
+	 2,
 	 {"libphp%.so*"},
 	 {"php%", "php%-fpm%", "php%-cgi%"},
 	 {"apache2", "httpd"},
-	 2},
+	 {"execute_ex", "executor_globals", "get_zend_version"}},
 	/* Ruby */
-	{RUNTIME_CHAINS, {"libruby-%.so*", "libruby%.so*"}, {"ruby%"}, {NULL}, 2},
+	{RUNTIME_CHAINS,
+	 2,
+	 {"libruby-%.so*", "libruby%.so*"},
+	 {"ruby%"},
+	 {NULL},
+	 {"ruby_version", "ruby_vm_at_exit"}},
 };
 
 static size_t count(const char *text, size_t n, const char *set)
@@ -104,6 +121,14 @@ int runtime_file_rank(const char *path, size_t n, enum runtime_use use)
 			return 1;
 	}
 	return 0;
+}
+
+const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use)
+{
+	if (i >= ARRAY_SIZE(rows))
+		return NULL;
+	*ret_use = rows[i].use;
+	return rows[i].symbols;
 }
 
 bool runtime_file_may_chain(const char *path)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The runtimes whose frames perfwalk reads in the memory of a process: how their files are called.
- * A new one is a row in runtime-files.c, and its code in runtimes/.
+ * The runtimes whose frames perfwalk reads in the memory of a process: how their files are called,
+ * and what files of other names export that hold them. A new one is a row in runtime-files.c, and
+ * its code in runtimes/.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,12 @@ enum runtime_use {
  * rank counts: a library is 2 or more, a program that may need that library 1.
  */
 int runtime_file_rank(const char *path, size_t n, enum runtime_use use);
+/*
+ * The symbols of row i, all of which a file exports that holds that runtime: RUNTIME_MAX_SYMBOLS,
+ * or a NULL behind the last one. *ret_use: what its frames are. NULL: there are fewer rows.
+ */
+#define RUNTIME_MAX_SYMBOLS 4
+const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use);
 /* Is a program, by its path, likely to have a chain of such frames? Also true of servers that load
  * an interpreter's library later. */
 bool runtime_file_may_chain(const char *path);

@@ -159,3 +159,9 @@ fuzz-programs:
 check-hostile: perfwalk
 	HOSTILE_FILES=$${HOSTILE_FILES:-2000} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/hostile.py
 EXTRA_DIST += tests/system/hostile.py
+
+check_PROGRAMS += tests/fuzz/replay-marks
+tests_fuzz_replay_marks_SOURCES = tests/fuzz/fuzz-marks.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_marks_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-marks"'
+tests_fuzz_replay_marks_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-marks
