@@ -20,9 +20,7 @@
 #include "util/fdmsg.h"
 #include "util/log.h"
 
-#define STARVING_NS   (5 * NSEC_PER_SEC)    /* a helper that gets no CPU is not stuck */
-#define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* the asker waits for longer (src/process/ask.c) */
-#define START_NS      (5 * NSEC_PER_SEC)    /* a start opens no untrusted files */
+#define START_NS      (5 * NSEC_PER_SEC) /* a start opens no untrusted files */
 #define STUCK_SECONDS 60
 
 struct opener_helper {
@@ -213,53 +211,17 @@ static void give_up(struct opener_helper *h, const struct stuck_subject *s)
 	h->pid = 0;
 }
 
-/* Is it runnable, so that it waits for no server? */
-static bool is_runnable(pid_t pid)
-{
-	char path[32], text[512], *end;
-	ssize_t n = -1;
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		n = read(fd, text, sizeof(text) - 1);
-	(void)close_fd(fd);
-	text[n > 0 ? n : 0] = '\0';
-	end = strrchr(text, ')');
-	return end && end[1] == ' ' && end[2] == 'R';
-}
-
-/* Does a helper that is late only need a CPU? It is not starving if it has used one for long since
- * it was late: a stranger gives it that much to do. *late_cpu_ns: 0 the first time. */
-static bool is_starving(pid_t pid, uint64_t *late_cpu_ns)
-{
-	uint64_t cpu_ns = clock_process_ns(pid);
-
-	if (*late_cpu_ns == 0)
-		*late_cpu_ns = cpu_ns;
-	return cpu_ns - *late_cpu_ns < DEADLINE_NS && is_runnable(pid);
-}
-
 /* Receives its descriptor or error. *ret_late: not answered yet. */
 static int receive(struct opener_helper *h, struct file_identity *ret, bool *ret_late)
 {
-	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now, late_cpu_ns = 0;
 	struct message m;
 	int fds[2], r;
 
 	do {
-		struct pollfd p = {.fd = h->sock, .events = POLLIN};
-
-		now = clock_monotonic_ns();
-		if (now >= deadline && now - begin < STARVING_NS &&
-		    is_starving(h->pid, &late_cpu_ns))
-			deadline = now + DEADLINE_NS / 10;
-		if (now >= deadline) {
+		if (!opener_wait(h->sock, h->pid)) {
 			*ret_late = true;
 			return -ETIMEDOUT;
 		}
-		(void)poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1);
 		r = message_recv(h->sock, &m, fds, MSG_DONTWAIT);
 	} while (r == -EAGAIN);
 	if (r <= 0) { /* it died */

@@ -3,6 +3,7 @@
 /* Shared by the files of the opener, and only for them. */
 #include <stdbool.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include "src/opener/opener.h"
 
@@ -63,6 +64,9 @@ bool opener_may_hang(int fd, uint32_t pid);
 bool opener_has_server(int fd);
 /* Does that process have our mounts? */
 bool opener_mounts_are_ours(uint32_t pid);
+/* Waits until sock has something from a process of ours, or has lost it. A process that only needs
+ * a CPU is waited for longer. false: it is late. */
+bool opener_wait(int sock, pid_t pid);
 /* Forgets the cached mount tables, which are valid for a second. */
 void opener_forget_mounts(void);
 

@@ -19,7 +19,8 @@ libopener_a_SOURCES = \
 	src/opener/proc.c \
 	src/opener/resolve.c \
 	src/opener/state-dir.c src/opener/state-dir.h \
-	src/opener/stuck.c src/opener/stuck.h
+	src/opener/stuck.c src/opener/stuck.h \
+	src/opener/wait.c
 
 check_PROGRAMS += tests/unit/test-stuck
 tests_unit_test_stuck_SOURCES = tests/unit/test-stuck.c tests/unit/test.h
