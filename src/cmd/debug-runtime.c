@@ -24,18 +24,12 @@
 #include "util/runtime-files.h"
 #include "util/text.h"
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 256, MAX_IMAGES = 1024 };
 
 static int refuse(uint32_t pid, int error)
 {
-	if (error == -ENOENT && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+	if (error == -ENOENT || error == -ESRCH)
 		log_error("there is no process %u", pid);
-	else if (error == -ENOENT)
-		log_error("process %u has no runtime that perfwalk knows: none of libjvm.so "
-			  "(Java), libpython3.N.so and python3.N (Python), libphp*.so and php* "
-			  "(PHP), libruby*.so and ruby (Ruby), libnode.so and node (Node.js) is "
-			  "mapped",
-			  pid);
 	else if (error == -EACCES || error == -EPERM)
 		log_error("process %u: its memory may not be read: run as root, or as its user "
 			  "where the kernel lets a user look into processes (kernel.yama."
@@ -46,29 +40,57 @@ static int refuse(uint32_t pid, int error)
 	return error == -EACCES || error == -EPERM ? EXIT_CODE_NOT_PERMITTED : EXIT_CODE_FAILURE;
 }
 
-/* Where the first byte of the runtime's file is: its first mapping. */
-static uint64_t find_image(uint32_t pid)
+/* Where the first byte of a mapped file is. */
+struct image {
+	uint64_t address;
+	int rank; /* 0: its name says nothing */
+};
+
+static int by_rank(const void *a, const void *b)
 {
-	_cleanup_close_ int fd = opener_maps(pid, false);
+	const struct image *x = a, *y = b;
+
+	return x->rank != y->rank ? y->rank - x->rank
+				  : (x->address > y->address) - (x->address < y->address);
+}
+
+/* The files that begin in memory, in the order of maps. */
+static size_t read_images(FILE *maps, struct image *ret, size_t max)
+{
 	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-	uint64_t image = 0;
-	int rank = 0;
-	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
+	unsigned long long start, offset, inode;
+	size_t size = 0, n = 0;
 
-	if (!f)
-		return 0;
-	fd = -EBADF;
-	while (getline(&line, &size, f) > 0) {
-		int its = runtime_file_rank(line, strcspn(line, "\n"), RUNTIME_ANY);
-
-		if (its > rank) {
-			rank = its;
-			image = strtoull(line, NULL, 16);
-		}
+	while (n < max && getline(&line, &size, maps) > 0) {
+		if (sscanf(line, "%llx-%*x %*s %llx %*s %llu", &start, &offset, &inode) != 3 ||
+		    inode == 0 || offset != 0)
+			continue;
+		ret[n].address = start;
+		ret[n++].rank = runtime_file_rank(line, strcspn(line, "\n"), RUNTIME_ANY);
 	}
-	(void)fclose(f);
-	return image;
+	return n;
+}
+
+/* A file of these addresses, those first that are named like a runtime; or -errno. */
+static int find_images(uint32_t pid, uint64_t *ret_n_named)
+{
+	_cleanup_free_ struct image *images = calloc(MAX_IMAGES, sizeof(*images));
+	_cleanup_close_ int fd = memory_file_new("perfwalk-images"), maps = opener_maps(pid, false);
+	FILE *f = maps >= 0 ? fdopen(maps, "re") : NULL;
+	size_t n = 0;
+
+	if (f) {
+		maps = -EBADF;
+		n = images ? read_images(f, images, MAX_IMAGES) : 0;
+		(void)fclose(f);
+		qsort(images, n, sizeof(*images), by_rank);
+	}
+	*ret_n_named = 0;
+	for (size_t i = 0; i < n && fd >= 0; i++) {
+		*ret_n_named += images[i].rank > 0;
+		(void)!write(fd, &images[i].address, sizeof(images[i].address));
+	}
+	return TAKE_FD(fd);
 }
 
 /* The number of a thread in the pid namespace of its process, which its runtime knows it by. Before
@@ -128,6 +150,12 @@ static int stop_threads(uint32_t pid)
 	return TAKE_FD(fd);
 }
 
+static void add_input(struct view *v, const char *name, int owned_fd)
+{
+	v->inputs[v->n_inputs] = name;
+	v->input_fds[v->n_inputs++] = owned_fd;
+}
+
 int debug_runtime(struct view *v, const char *text)
 {
 	uint64_t number;
@@ -142,20 +170,18 @@ int debug_runtime(struct view *v, const char *text)
 		return EXIT_CODE_USAGE;
 	}
 	pid = (uint32_t)number;
-	fd = opener_memory(pid);
+	fd = opener_named_memory(pid);
 	if (fd < 0)
 		return refuse(pid, fd);
 	v->setup.view = VIEW_DEBUG_RUNTIME;
-	v->setup.which = find_image(pid);
 	v->inputs_are_open = true;
-	v->inputs[0] = text;
-	v->input_fds[0] = fd;
-	v->n_inputs = 1;
+	add_input(v, text, fd);
+	fd = find_images(pid, &v->setup.which);
+	if (fd < 0)
+		return refuse(pid, fd);
+	add_input(v, "images", fd);
 	fd = stop_threads(pid);
-	if (fd >= 0) {
-		v->inputs[1] = "threads";
-		v->input_fds[1] = fd;
-		v->n_inputs = 2;
-	}
+	if (fd >= 0)
+		add_input(v, "threads", fd);
 	return view_run(v);
 }

@@ -89,6 +89,11 @@ int opener_memory(uint32_t pid)
 	return open_memory(pid, 0);
 }
 
+int opener_named_memory(uint32_t pid)
+{
+	return opener_open_proc(pid, "mem", O_RDONLY);
+}
+
 int opener_library_table(uint32_t pid, uint64_t address)
 {
 	_cleanup_close_ int memory = address ? open_memory(pid, address) : -EINVAL, fd = -EBADF;

@@ -55,6 +55,9 @@ int opener_perf_map(uint32_t pid);
  */
 int opener_memory(uint32_t pid);
 
+/* The same of any process, for a person who has named it. */
+int opener_named_memory(uint32_t pid);
+
 /* The pid that a process has in its own pid namespace (NSpid, Linux 4.1). 0; -ESRCH: it has ended;
  * another -errno. */
 int opener_own_pid(uint32_t pid, uint32_t *ret);

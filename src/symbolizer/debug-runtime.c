@@ -281,17 +281,41 @@ static int show_v8(const char *name, int memory, uint64_t image, int threads, FI
 
 /* ---- All ---- */
 
-int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out)
+static int show_image(const struct debug_process *p, uint64_t image, FILE *out)
 {
-	int r = show_hotspot(name, memory, image, threads, out);
+	int r = show_hotspot(p->name, p->memory, image, p->threads, out);
 
 	if (r == -ENOENT)
-		r = show_interp(name, memory, image, threads, out);
+		r = show_interp(p->name, p->memory, image, p->threads, out);
 	if (r == -ENOENT)
-		r = show_v8(name, memory, image, threads, out);
-	if (r == -ENOENT)
+		r = show_v8(p->name, p->memory, image, p->threads, out);
+	return r;
+}
+
+/* A program that is named like a runtime may only have loaded it from a library. */
+int debug_show_runtime(const struct debug_process *p, FILE *out)
+{
+	int result = -ENOENT;
+	uint64_t image;
+
+	for (off_t i = 0; pread(p->images, &image, sizeof(image), i * (off_t)sizeof(image)) ==
+			  (ssize_t)sizeof(image);
+	     i++) {
+		int r = show_image(p, image, out);
+
+		if (r == 0 || result == -ENOENT)
+			result = r;
+	}
+	if (result == -ENOENT && p->n_named)
 		log_error("%s: its libjvm.so, libpython, python or node exports none of HotSpot's "
 			  "tables, CPython's _PyRuntime and V8's version",
-			  name);
-	return r;
+			  p->name);
+	else if (result == -ENOENT)
+		log_error("process %s has no runtime that perfwalk knows: none of libjvm.so "
+			  "(Java), libpython3.N.so and python3.N (Python), libphp*.so and php* "
+			  "(PHP), libruby*.so and ruby (Ruby), libnode.so and node (Node.js) is "
+			  "mapped, and no other file exports the symbols of one; a program that "
+			  "exports none of its interpreter's symbols cannot be recognised",
+			  p->name);
+	return result;
 }

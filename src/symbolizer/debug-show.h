@@ -24,8 +24,13 @@ struct debug_request {
  * logged with path and cause. */
 int debug_show(struct role *role, const struct debug_request *request, FILE *out);
 
-/*
- * Prints VIEW_DEBUG_RUNTIME. memory and threads as in setup.h; they stay the caller's; threads -1:
- * there are none. name: of the process. 0 or -errno, logged.
- */
-int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out);
+/* A process, as VIEW_DEBUG_RUNTIME has it in setup.h: its name, and descriptors, which stay the
+ * caller's; threads -1: there are none. */
+struct debug_process {
+	const char *name;
+	int memory, images, threads;
+	uint64_t n_named;
+};
+
+/* Prints its runtimes. 0 or -errno, logged. */
+int debug_show_runtime(const struct debug_process *p, FILE *out);

@@ -107,9 +107,16 @@ int symbolizer_show_debug(struct symbolizer *s)
 	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
 	int r = -EBADF;
 
-	if (f && setup->view == VIEW_DEBUG_RUNTIME)
-		r = debug_show_runtime(request.path, request.fd, setup->which,
-				       s->viewer.n > 1 ? s->viewer.inputs[1].fd : -1, f);
+	if (f && setup->view == VIEW_DEBUG_RUNTIME && s->viewer.n > 1)
+		r = debug_show_runtime(
+			&(struct debug_process){
+				.name = request.path,
+				.memory = request.fd,
+				.images = s->viewer.inputs[1].fd,
+				.threads = s->viewer.n > 2 ? s->viewer.inputs[2].fd : -1,
+				.n_named = setup->which,
+			},
+			f);
 	else if (f)
 		r = debug_show(&s->role, &request, f);
 	if (f)

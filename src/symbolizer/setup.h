@@ -56,8 +56,9 @@ enum view_mode {
 	 * (TEXT_SYMBOL); without a name of all markers. */
 	VIEW_DEBUG_FUNCTION,
 	VIEW_DEBUG_MARKER,
-	/* The runtime of a process: the inputs are its memory, with the runtime's file at address
-	 * `which`, and the registers of its stopped threads (STOPPED_BYTES each). */
+	/* The runtimes of a process: the inputs are its memory, the addresses (u64) of its files
+	 * that may hold one, the `which` first of them by their names, and the registers of its
+	 * stopped threads (STOPPED_BYTES each). */
 	VIEW_DEBUG_RUNTIME,
 };
 /* u32 tid, u32 the tid in the process's pid namespace, u32 n; from byte STOPPED_HEAD on n bytes of
