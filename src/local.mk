@@ -1,5 +1,6 @@
 include src/process/local.mk
 include src/opener/local.mk
+include src/judge/local.mk
 include src/sample/local.mk
 include src/perf-data/local.mk
 include src/host/local.mk

@@ -23,6 +23,7 @@ allowed()
 	unwind | symbolize | proto | runtimes) echo "util" ;;
 	src/process) echo "util" ;;
 	src/opener) echo "util src/process" ;;
+	src/judge) echo "util runtimes src/process" ;;
 	src/sample | src/host | src/profile | src/config) echo "util" ;;
 	src/perf-data) echo "util src/sample" ;;
 	src/http) echo "util" ;;

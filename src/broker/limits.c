@@ -6,6 +6,7 @@
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/metrics/setup.h"
+#include "src/opener/judge.h"
 #include "src/opener/stuck.h"
 #include "src/process/setup.h"
 #include "src/profiler/setup.h"
@@ -128,6 +129,12 @@ static const struct limits_row rows[LIMITS_N] = {
 			.files = {.fixed = 64},
 			.file_bytes = {.fixed = 4096},
 		},
+	[LIMITS_JUDGE] =
+		{
+			.data = {8 * MIB},
+			.files = {16},	      /* it has five */
+			.file_bytes = {4096}, /* it writes none */
+		},
 	[LIMITS_BROKER] =
 		{
 			.data = {.fixed = 32 * MIB},
@@ -198,7 +205,8 @@ uint64_t limits_memory_of_all(const struct limits_basis *basis, uint32_t n_cpus)
 	/* In memory, and nobody's data. */
 	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
 
-	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX);
+	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX) +
+	       limits_data_of(LIMITS_JUDGE) * (1 + JUDGE_MAX_DYING);
 	for (int kind = 0; kind < PEER_N; kind++) {
 		if (kind != PEER_SCREEN) /* the daemon has none */
 			sum += compute(&rows[kind].data, basis) *

@@ -14,6 +14,7 @@ struct config;
 /* Rows of the table: the kinds of children, and these. */
 enum limits_role {
 	LIMITS_OPENER = PEER_N, /* of src/opener/helper.h */
+	LIMITS_JUDGE,		/* of src/opener/judge.h */
 	LIMITS_BROKER,
 	LIMITS_CAPTURE, /* the symbolizer of a capture */
 	LIMITS_VIEWER,	/* the symbolizer that reads recorded files */

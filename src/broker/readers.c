@@ -160,6 +160,7 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	if (!find_client(b, from->client.pid) && b->readers.n_clients == READERS_MAX_CLIENTS)
 		return -ENOSPC;
 	ask.ask_pid.pid = from->client.pid;
+	ask.ask_pid.image = from->client.image;
 	*ret = (struct broker_client){
 		.pid = from->client.pid,
 		.image = from->client.image,

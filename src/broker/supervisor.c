@@ -74,6 +74,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 {
 	_cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof(*s));
 	struct privileges opener = {.max_data = 0};
+	struct setup_common judge = callbacks->judge;
 	int r;
 
 	if (!s)
@@ -90,7 +91,8 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		return r;
 	}
 	limits_set(&opener, LIMITS_OPENER, NULL);
-	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp, &opener) < 0)
+	limits_set(&judge.privileges, LIMITS_JUDGE, NULL);
+	if (opener_helper_new(&s->helper, s->exe_fd, &opener, &judge) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->blame.quarantine.strikes,

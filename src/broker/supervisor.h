@@ -14,6 +14,7 @@
 #include "src/broker/strikes.h"
 #include "src/process/message.h"
 #include "src/process/sandbox.h"
+#include "src/process/setup.h"
 #include "src/process/status-page.h"
 #include "util/cleanup.h"
 
@@ -52,7 +53,7 @@ struct supervisor_callbacks {
 	/* The tree does one job, and ends when a child dies: no file is set aside, and the caller
 	 * reports what the death meant. */
 	bool once;
-	enum sandbox_mode opener_seccomp; /* of the process that opens files for the children */
+	struct setup_common judge; /* of judges of files; the opener has the same filter */
 	/* The file that keeps which files are set aside, over a restart; NULL: none. Borrowed. */
 	const char *strikes_path;
 	uint64_t set_aside_ns; /* how long a file is set aside the first time; 0: an hour */

@@ -189,7 +189,7 @@ void check_say_sandbox(const struct check *c)
 		check_say_fix("run perfwalk outside of it");
 		return;
 	}
-	for (int who = 0; who <= SANDBOX_OPENER; who++) {
+	for (int who = 0; who < SANDBOX_N; who++) {
 		int r;
 
 		if (sandbox_makes_files((enum peer)who)) {
@@ -245,7 +245,7 @@ static struct config *load_config(void)
 static void list_limits(const struct limits_basis *basis, char *ret, size_t size)
 {
 	*ret = '\0';
-	for (int who = 0; who <= SANDBOX_OPENER; who++) {
+	for (int who = 0; who < SANDBOX_N; who++) {
 		struct privileges p = {.max_data = 0};
 		size_t n = strlen(ret);
 

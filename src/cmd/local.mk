@@ -36,7 +36,7 @@ perfwalk_SOURCES = src/cmd/main.c
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
 	libcmd.a libmetrics.a libbroker.a libreader.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
-	libconfig.a libopener.a libstore.a libhttp.a libimport.a librender.a libperf-data.a \
+	libconfig.a libopener.a libjudge.a libstore.a libhttp.a libimport.a librender.a libperf-data.a \
 	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a \
 	libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl

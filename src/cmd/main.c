@@ -10,6 +10,7 @@
 #include "src/cmd/cmd.h"
 #include "src/opener/helper.h"
 #include "src/process/credentials.h"
+#include "src/process/judging.h"
 #include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -113,6 +114,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 1 && is_role(argv[0], OPENER_NAME))
 		return opener_main();
+	if (argc == 1 && is_role(argv[0], JUDGING_NAME))
+		return judge_main();
 
 	log_open(NULL);
 	if (argc < 2) {

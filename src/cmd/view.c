@@ -248,12 +248,8 @@ static int run(struct view *v)
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
 		.set_up = on_setup,
 	};
-	const struct supervisor_callbacks callbacks = {.message = on_message,
-						       .gone = on_gone,
-						       .opener_seccomp =
-							       sandbox_choose_mode(SANDBOX_ERRNO),
-						       .once = true,
-						       .ctx = v};
+	struct supervisor_callbacks callbacks = {
+		.message = on_message, .gone = on_gone, .once = true, .ctx = v};
 	int r;
 
 	if ((r = open_inputs(v)) < 0 || (r = outputs_open(&v->outputs, 0666)) < 0)
@@ -261,6 +257,7 @@ static int run(struct view *v)
 	if (outputs_use_standard(&v->outputs)) /* which is for what is made, as with record */
 		v->table_fd = STDERR_FILENO;
 	fill_setup(v);
+	callbacks.judge = v->setup.common;
 	if (v->setup.view <= VIEW_DIFF && has_perf_data(v))
 		return run_perf_data(v);
 	if ((r = session_open(&v->session, NULL, on_signal, v)) < 0 ||

@@ -41,8 +41,9 @@ static int open_allocator(const struct message *ask, struct file_identity *ret)
 	return -ESTALE;
 }
 
-int opener_asked_file(const struct message *ask, struct file_identity *ret)
+int opener_asked_file(const struct message *ask, struct file_identity *ret, int *ret_file)
 {
+	*ret_file = -EBADF;
 	*ret = (struct file_identity){0};
 	switch (ask->type) {
 	case MESSAGE_ASK_FILE:
@@ -59,7 +60,7 @@ int opener_asked_file(const struct message *ask, struct file_identity *ret)
 	case MESSAGE_ASK_PERF_MAP:
 		return opener_perf_map(ask->ask_pid.pid);
 	case MESSAGE_ASK_MEMORY:
-		return opener_memory(ask->ask_pid.pid);
+		return opener_memory(ask->ask_pid.pid, ask->ask_pid.image, ret_file, ret);
 	case MESSAGE_ASK_TABLE:
 		return opener_library_table(ask->ask_table.pid, ask->ask_table.address);
 	case MESSAGE_ASK_DEBUG_FILE:

@@ -50,7 +50,8 @@ int opener_stat_cached(int fd, struct stat *ret)
 			     .st_nlink = x.stx_nlink,
 			     .st_uid = x.stx_uid,
 			     .st_gid = x.stx_gid,
-			     .st_size = (off_t)x.stx_size};
+			     .st_size = (off_t)x.stx_size,
+			     .st_ctim = {(time_t)x.stx_ctime.tv_sec, x.stx_ctime.tv_nsec}};
 	return 0;
 }
 

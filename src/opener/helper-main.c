@@ -59,24 +59,28 @@ static int die_with(uint32_t parent_pid)
 }
 
 /*
- * Keeps each file until the next request, when the broker has passed it on or closed it: some
+ * Keeps the files until the next request, when the broker has passed it on or closed it: some
  * servers are told about the last close, and who closes waits for their answer. That must not be
  * the broker.
  */
 static void serve(uint32_t parent_pid)
 {
 	struct message ask, answer;
-	int fds[2], fd = -EBADF;
+	int fds[2], kept[2] = {-EBADF, -EBADF};
 
 	while ((uint32_t)getppid() == parent_pid &&
 	       message_recv(PROTOCOL_CONTROL_FD, &ask, fds, 0) > 0) {
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
-		(void)close_fd(fd);
+		(void)close_fd(kept[0]);
+		(void)close_fd(kept[1]);
 		answer = (struct message){.type = MESSAGE_OPENED, .seq = ask.seq};
-		fd = opener_asked_file(&ask, &answer.opened.file);
-		answer.opened.error = fd < 0 ? fd : 0;
-		if (message_send(PROTOCOL_CONTROL_FD, &answer, &fd, fd >= 0) < 0)
+		kept[0] = opener_asked_file(&ask, &answer.opened.file, &kept[1]);
+		answer.opened.error = kept[0] < 0 ? kept[0] : 0;
+		if (message_send(PROTOCOL_CONTROL_FD, &answer, kept,
+				 kept[0] < 0   ? 0
+				 : kept[1] < 0 ? 1
+					       : 2) < 0)
 			break;
 	}
 }

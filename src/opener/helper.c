@@ -12,8 +12,8 @@
 
 #include "src/opener/helper.h"
 #include "src/opener/internal.h"
+#include "src/opener/judge.h"
 #include "src/opener/stuck.h"
-#include "src/process/setup.h"
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -27,6 +27,7 @@ struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
 	struct privileges limits;
+	struct judge *judge;
 	pid_t pid;  /* 0: there is none */
 	bool ready; /* it takes requests */
 	int sock;
@@ -36,15 +37,19 @@ struct opener_helper {
 	struct log_ratelimit late_log, start_log, full_log;
 };
 
-int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
-		      const struct privileges *limits)
+int opener_helper_new(struct opener_helper **ret, int exe_fd, const struct privileges *limits,
+		      const struct setup_common *judge)
 {
 	struct opener_helper *h = calloc(1, sizeof(*h));
+	int r = h ? judge_new(&h->judge, exe_fd, judge) : -ENOMEM;
 
-	if (!h)
-		return -ENOMEM;
+	if (r < 0) {
+		free(h);
+		return r;
+	}
 	h->exe_fd = exe_fd;
-	h->seccomp = seccomp;
+	h->seccomp = judge->seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)judge->seccomp
+						      : SANDBOX_ERRNO;
 	h->limits = *limits;
 	h->limits.parent_pid = (uint32_t)getpid();
 	h->sock = -EBADF;
@@ -62,6 +67,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 		(void)waitpid(h->pid, NULL, 0);
 	}
 	(void)close_fd(h->sock);
+	judge_free(h->judge);
 	free(h);
 	return NULL;
 }
@@ -211,6 +217,16 @@ static void give_up(struct opener_helper *h, const struct stuck_subject *s)
 	h->pid = 0;
 }
 
+/* The memory, unless the file holds no runtime: then it is closed. Owns both. */
+static int only_if_runtime(struct opener_helper *h, int owned_memory, int owned_file,
+			   const struct file_identity *id)
+{
+	_cleanup_close_ int memory = owned_memory, file = owned_file;
+	int r = judge_ask(h->judge, file, id);
+
+	return r > 0 ? TAKE_FD(memory) : r < 0 ? r : -ENOENT;
+}
+
 /* Receives its descriptor or error. *ret_late: not answered yet. */
 static int receive(struct opener_helper *h, struct file_identity *ret, bool *ret_late)
 {
@@ -228,11 +244,13 @@ static int receive(struct opener_helper *h, struct file_identity *ret, bool *ret
 		*ret_late = true;
 		return -EIO;
 	}
-	(void)close_fd(fds[1]);
 	if (m.type != MESSAGE_OPENED || m.seq != h->seq || (m.opened.error == 0 && fds[0] < 0)) {
 		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
 		return -EIO;
 	}
+	if (fds[1] >= 0)
+		return only_if_runtime(h, fds[0], fds[1], &m.opened.file);
 	if (m.opened.error == 0)
 		*ret = m.opened.file;
 	return m.opened.error < 0 ? m.opened.error : fds[0];
@@ -323,7 +341,7 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask,
 
 uint64_t opener_helper_n_refused(const struct opener_helper *h)
 {
-	return h->stuck.n_refused;
+	return h->stuck.n_refused + judge_n_put_off(h->judge);
 }
 
 uint64_t opener_helper_cost_ns(const struct opener_helper *h)

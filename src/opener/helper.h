@@ -15,6 +15,7 @@
 
 #include "src/process/message.h"
 #include "src/process/sandbox.h"
+#include "src/process/setup.h"
 
 /* Added to its score: the kernel ends it before all others when memory is short, since the next
  * request starts another. */
@@ -28,9 +29,10 @@ struct opener_helper;
 int opener_main(void);
 
 /* exe_fd: the binary; it stays the caller's, and must stay open as long as the helper exists.
- * limits: of the process; its user and capabilities do not matter. 0 or -ENOMEM. */
-int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp,
-		      const struct privileges *limits);
+ * limits: of the process; its user and capabilities do not matter. judge: the set-up of judges of
+ * files (judge.h), which have the same filter. 0 or -ENOMEM. */
+int opener_helper_new(struct opener_helper **ret, int exe_fd, const struct privileges *limits,
+		      const struct setup_common *judge);
 /* Kills all helper processes. Returns NULL. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 
@@ -38,7 +40,9 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
 void opener_helper_prepare(struct opener_helper *h);
 /*
  * Answers a request: the result of opener_asked_file(), whose descriptor is the caller's. Close it
- * before the next request: until then the helper has it open as well. *ret: its identity.
+ * before the next request: until then the helper has it open as well. *ret: its identity. Of a file
+ * that is to be judged first: the memory; -ENOENT: it holds no runtime; -EAGAIN: there was no time
+ * to judge it.
  * -ETIMEDOUT: no answer in time; -EBUSY: refused, because earlier ones had none; another -errno
  * (logged): no helper could be started.
  */
@@ -47,7 +51,7 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask,
 /* The time that all requests took by now, without that in which the helper only waited for a CPU:
  * what strangers' filesystems cost. */
 uint64_t opener_helper_cost_ns(const struct opener_helper *h);
-/* How many requests were refused so. */
+/* How many requests were refused so, and because there was no time to judge a file. */
 uint64_t opener_helper_n_refused(const struct opener_helper *h);
 /* The process id of the current helper; 0: none. */
 pid_t opener_helper_pid(const struct opener_helper *h);

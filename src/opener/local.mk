@@ -10,6 +10,7 @@ libopener_a_SOURCES = \
 	src/opener/filesystems.c \
 	src/opener/helper.c src/opener/helper.h src/opener/helper-main.c \
 	src/opener/internal.h \
+	src/opener/judge.c src/opener/judge.h \
 	src/opener/listener.c src/opener/listener.h \
 	src/opener/mapped.c \
 	src/opener/memory.c \
@@ -37,3 +38,6 @@ tests_unit_test_opener_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/fuse-file.h \
 	tests/unit/mounts-child.h tests/unit/test.h
 tests_unit_test_mounts_LDADD = libopener.a libprocess.a libutil.a
+check_PROGRAMS += tests/unit/test-judge
+tests_unit_test_judge_SOURCES = tests/unit/test-judge.c tests/unit/compile.h tests/unit/test.h
+tests_unit_test_judge_LDADD = libopener.a libjudge.a libprocess.a libruntimes.a libutil.a

@@ -48,12 +48,16 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 int opener_perf_map(uint32_t pid);
 
 /*
- * /proc/PID/mem, for reading only, of a process that has code of a runtime mapped, by the
- * name of its file (util/runtime-files.h), publishes a
- * process context, or was linked by Go. The memory of no other process is opened: -ENOENT. -EACCES,
- * -EPERM: without root, perfwalk may only read its own user's processes, and not all of them.
+ * /proc/PID/mem, for reading only, of a process that has code of a runtime mapped, by the name of
+ * its file (util/runtime-files.h), publishes a process context, or was linked by Go. Also of one
+ * that has code of the file mapped whose first byte is, or would be, at image (0: none): then
+ * *ret_file is that file, the caller's, and nobody may have the memory unless the file holds a
+ * runtime (judge.h). *ret is its identity, in which the time of its last change stands for that of
+ * writing, because the owner of a file cannot choose it. Else *ret_file is negative. The memory of
+ * no other process is opened: -ENOENT. -EACCES, -EPERM: without root, perfwalk may only read its
+ * own user's processes, and not all of them.
  */
-int opener_memory(uint32_t pid);
+int opener_memory(uint32_t pid, uint64_t image, int *ret_file, struct file_identity *ret);
 
 /* The same of any process, for a person who has named it. */
 int opener_named_memory(uint32_t pid);
@@ -135,9 +139,10 @@ int opener_context(const struct message *ask);
  * latter -ESTALE if it is neither libjvm.so nor the program of the process),
  * opener_recorded_file(), opener_perf_map(), opener_memory(), opener_debug_file(),
  * opener_split_file(), opener_blocked() or opener_context(). -EOPNOTSUPP: a request of another
- * type. *ret: the identity of a mapped, recorded or debug file; else all 0.
+ * type. *ret: the identity of a mapped, recorded or debug file, or of *ret_file; else all 0.
+ * *ret_file: as of opener_memory(); else negative.
  */
-int opener_asked_file(const struct message *ask, struct file_identity *ret);
+int opener_asked_file(const struct message *ask, struct file_identity *ret, int *ret_file);
 
 /* Fills answer->answer_process from /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);

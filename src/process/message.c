@@ -68,7 +68,7 @@ static const struct {
 	[MESSAGE_ASK_FLUSH] = {HEADER, 0, 0},
 	[MESSAGE_ANSWER] = {BODY(answer), 0, 1},
 	[MESSAGE_ASK_SEEN_FILE] = {BODY(ask_file), 0, 0},
-	[MESSAGE_OPENED] = {BODY(opened), 0, 1},
+	[MESSAGE_OPENED] = {BODY(opened), 0, 2},
 	[MESSAGE_ANSWER_TEXT] = {BODY(answer_text), 0, 0},
 	[MESSAGE_ANSWER_PROCESS] = {BODY(answer_process), 0, 0},
 	[MESSAGE_ANSWER_USER] = {BODY(answer_user), 0, 0},

@@ -100,7 +100,8 @@ enum message_type {
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
 	/* broker -> opener: an ASK_FILE whose mapping the kernel has reported */
 	MESSAGE_ASK_SEEN_FILE,
-	/* opener -> broker: error, or fd and its identity */
+	/* opener -> broker: error, or fd and its identity; or the fds of memory, and of a file to
+	 * be judged first */
 	MESSAGE_OPENED,
 	/* profiler -> reader and back: the context of a thread that is blocked */
 	MESSAGE_CONTEXT,
@@ -283,6 +284,9 @@ struct message {
 		struct {
 			uint32_t pid;  /* maps, perf map, memory ...; cgroup: a tid */
 			uint32_t copy; /* maps: 1: a copy of them; kills: 1: lines of the log */
+			/* memory: where the file begins of which the asker thinks that it holds a
+			 * runtime; 0: its name says so */
+			uint64_t image;
 		} ask_pid;
 		struct {
 			uint32_t pid;	  /* in our pid namespace; thread: its tid */
@@ -366,7 +370,8 @@ struct message {
 		struct {
 			int32_t error;
 			uint32_t reserved;
-			struct file_identity file; /* 0: of a file in memory, or in /proc */
+			/* 0: it is in memory, or in /proc; of the second file, if there are two */
+			struct file_identity file;
 		} opened;
 		struct {
 			int32_t error;

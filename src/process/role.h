@@ -83,3 +83,5 @@ int role_screen_main(void);
 int role_metrics_main(void);
 int role_fetcher_main(void);
 int role_reader_main(void);
+/* Of the judge (judging.h), which is no role. */
+int judge_main(void);

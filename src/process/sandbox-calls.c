@@ -6,7 +6,7 @@
  * The roles that read hostile files or draw on a terminal have no call that opens, connects,
  * starts, signals or traces. The two that use the network open files and sockets, because the
  * resolver and the TLS library do, and start threads, because names are resolved in one. The opener
- * opens the requested files, but only to read.
+ * opens the requested files, but only to read. The judge reads one open file.
  */
 #include <asm/ioctls.h>
 #include <errno.h>
@@ -64,6 +64,7 @@
 #define V   (1u << PEER_SCREEN)
 #define R   (1u << PEER_READER)
 #define O   (1u << SANDBOX_OPENER)
+#define J   (1u << SANDBOX_JUDGE)
 #define NET (E | F)
 #define ALL (P | S | E | F | M | V | R)
 
@@ -290,11 +291,11 @@ static const struct sandbox_call calls[] = {
 	CALL(O, recvmsg),
 	CALL(O, sendmsg),
 	CALL(O, read),
-	CALL(O, pread64),
-	CALL(O, write), /* the log; what a blocked thread's stack holds */
+	CALL(O | J, pread64),
+	CALL(O | J, write), /* the log; what a blocked thread's stack holds */
 	CALL(O, memfd_create),
 	CALL(O, lseek), /* back to the beginning of a copy */
-	CALL(O, close),
+	CALL(O | J, close),
 	CALL(O, fstat),
 	CALL(O, statx),
 	CALL(O, newfstatat),
@@ -304,20 +305,20 @@ static const struct sandbox_call calls[] = {
 	ONLY(O, fcntl, 1, F_DUPFD_CLOEXEC),
 	ONLY(O, fcntl, 1, F_GETFD), /* these two: musl, at each open and fstat */
 	ONLY(O, fcntl, 1, F_SETFD),
-	BITS(O, mmap, 2, PROT_EXEC, 0),
+	BITS(O | J, mmap, 2, PROT_EXEC, 0),
 	BITS(O, mprotect, 2, PROT_EXEC, 0), /* memory of musl's malloc */
-	CALL(O, munmap),
+	CALL(O | J, munmap),
 	CALL(O, mremap),
 	CALL(O, madvise), /* freed memory is given back */
-	CALL(O, brk),
-	CALL(O, getrandom),	/* glibc's malloc, when it begins */
+	CALL(O | J, brk),
+	CALL(O | J, getrandom), /* glibc's malloc, when it begins */
 	CALL(O, clock_gettime), /* where the vDSO has no clock */
 	CALL(O, getpid),
 	CALL(O, getppid),
 	CALL(O, geteuid), /* does the kernel itself refuse what our user may not read? */
-	CALL(O, rt_sigreturn),
-	CALL(O, restart_syscall),
-	CALL(O, exit_group),
+	CALL(O | J, rt_sigreturn),
+	CALL(O | J, restart_syscall),
+	CALL(O | J, exit_group),
 #ifdef __x86_64__
 	BITS(O, open, 1, OPEN_MASK, O_RDONLY),
 	CALL(O, readlink),

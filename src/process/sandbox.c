@@ -34,7 +34,9 @@ const char *sandbox_mode_name(enum sandbox_mode mode)
 
 const char *sandbox_name(enum peer who)
 {
-	return who == SANDBOX_OPENER ? "opener" : peer_name(who);
+	return (int)who == SANDBOX_JUDGE    ? "judge"
+	       : (int)who == SANDBOX_OPENER ? "opener"
+					    : peer_name(who);
 }
 
 enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)

@@ -10,8 +10,11 @@
 
 #include "src/process/message.h"
 
-/* Used instead of a role: the process that opens files for the broker (src/opener/helper.h). */
+/* Used instead of a role: the process that opens files for the broker (src/opener/helper.h), and
+ * one that judges a file (judging.h). */
 #define SANDBOX_OPENER PEER_N
+#define SANDBOX_JUDGE  (PEER_N + 1)
+#define SANDBOX_N      (PEER_N + 2)
 
 enum sandbox_mode {
 	SANDBOX_NO,
@@ -38,7 +41,7 @@ int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
 /* Does the role create such files on this kernel, so that it gets no filter? */
 bool sandbox_makes_files(enum peer who);
 
-/* "profiler" ..., "opener" */
+/* "profiler" ..., "opener", "judge" */
 const char *sandbox_name(enum peer who);
 
 /* The two roles that talk to servers. */

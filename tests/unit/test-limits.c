@@ -8,6 +8,7 @@
 #include "src/broker/limits.h"
 #include "src/config/config.h"
 #include "src/opener/helper.h"
+#include "src/opener/judge.h"
 #include "src/opener/stuck.h"
 #include "src/profiler/setup.h"
 #include "src/symbolizer/setup.h"
@@ -72,7 +73,8 @@ static uint64_t sum_of(uint32_t n_cpus, uint32_t n_destinations)
 	uint64_t sum = HANDOVER_MAX_BYTES + PAYLOADS_MAX_BYTES;
 
 	b.events[0].cpus.n = n_cpus;
-	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX);
+	sum += limits_data_of(LIMITS_BROKER) + limits_data_of(LIMITS_OPENER) * (1 + STUCK_MAX) +
+	       limits_data_of(LIMITS_JUDGE) * (1 + JUDGE_MAX_DYING);
 	for (int kind = 0; kind < PEER_N; kind++) {
 		struct privileges p = {.uid = 0};
 

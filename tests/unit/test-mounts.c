@@ -180,7 +180,10 @@ static struct opener_helper *new_helper(void)
 	if (exe_fd < 0)
 		exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	CHECK_INT(exe_fd, >=, 0);
-	CHECK_INT(opener_helper_new(&h, exe_fd, sandbox_choose_mode(SANDBOX_ERRNO), &none), ==, 0);
+	CHECK_INT(opener_helper_new(
+			  &h, exe_fd, &none,
+			  &(struct setup_common){.seccomp = sandbox_choose_mode(SANDBOX_ERRNO)}),
+		  ==, 0);
 	return h;
 }
 
