@@ -41,7 +41,8 @@ struct file_state {
 	bool tried, was_sent;
 	bool allocator_tried;		/* its allocator was looked for */
 	struct alloc_places *allocator; /* NULL: it has none of its own */
-	bool go_known;			/* go is set */
+	unsigned int marks; /* enum runtime_use of what it exports; 0 if its name says it */
+	bool go_known;	    /* go is set */
 	struct go_program go;
 	uint64_t again_window; /* the last one in which it was opened for a new symbolizer */
 };
@@ -63,17 +64,18 @@ struct process_state {
 	/* Of the file behind jitdump_fd of the process. NULL: none was opened. */
 	char *jitdump_path;
 	struct file_identity jitdump;
-	/* How many execs and mappings the process had when each of these was last looked for. */
+	/* How many execs and mappings the process had, and n_marked was, when each of these was
+	 * last looked for. */
 	uint32_t n_execs;
 	struct process_runtime *runtime; /* NULL: it has none, or none was found */
-	uint32_t n_runtime_mappings;
+	uint32_t n_runtime_mappings, n_runtime_marked;
 	uint32_t n_library_mappings;	 /* of the allocation library */
 	uint64_t library_window;	 /* the window of that look */
 	struct interpreter *interpreter; /* which the readers read; NULL: none */
 	bool not_read;			 /* they have no room for it, which is counted */
 	bool interpreter_left_out;	 /* it has one, but there are too many */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
-	uint32_t n_interpreter_mappings;
+	uint32_t n_interpreter_mappings, n_interpreter_marked;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
 	uint32_t go_version, n_go_execs, n_go_mappings;
 	uint64_t go_cycle; /* where it counts the cycles of its garbage collector; 0: not known */
@@ -92,6 +94,7 @@ struct attribution {
 	uint64_t n_labels_refused; /* samples that lack some of their labels */
 	uint64_t labels_told;	   /* how many of them the log has */
 	uint64_t n_not_read;	   /* processes, because the readers have no room */
+	uint32_t n_marked;	   /* files with marks, so far */
 	struct log_ratelimit not_read, refused_labels, go_versions;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;

@@ -587,8 +587,10 @@ void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns)
 	/* No code is there: all mappings are read. */
 	(void)host_mapping_find(a->host, p, 0, time_ns);
 	look_for_library(a, p);
-	if (a->readers)
+	if (a->readers) {
+		attribution_look_into_program(a);
 		attribution_look_for_interpreter(a);
+	}
 }
 
 static void on_mmap(struct attribution *a, const struct record *r)

@@ -69,7 +69,7 @@ struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid, 
 		return NULL;
 	p->all = c;
 	p->image = image;
-	process_memory_init(&p->memory, &c->source, pid, major, minor);
+	process_memory_init(&p->memory, &c->source, pid, image, major, minor);
 	return p;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtimes/marks.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
@@ -66,6 +67,16 @@ static bool is_wanted_again(const struct attribution *a, const struct host_file 
 	return true;
 }
 
+/* A file of any name may hold a runtime. Only what is walked through is looked at: a program's
+ * interpreter is. */
+static void look_for_marks(struct attribution *a, struct file_state *s, int fd)
+{
+	if (!a->runtimes || runtime_file_rank(s->path, strlen(s->path), RUNTIME_ANY))
+		return;
+	s->marks = runtime_marks_of(fd);
+	a->n_marked += s->marks != 0;
+}
+
 /* The first time a file is walked through: opened by the broker, its headers read. */
 struct file_state *attribution_open_file(struct attribution *a, struct host_mapping *m)
 {
@@ -92,6 +103,8 @@ struct file_state *attribution_open_file(struct attribution *a, struct host_mapp
 	(void)file_identity_get(fd, &s->identity);
 	unwinder_tell_reading(a->unwinder, s, true);
 	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
+	if (r == 0)
+		look_for_marks(a, s, fd);
 	unwinder_tell_reading(a->unwinder, s, false);
 	if (r == 0)
 		unwind_module_set_owner(s->module, s);

@@ -161,9 +161,13 @@ bool outside_has_ended(struct outside *o, uint32_t pid)
 	return r == -ENOENT || r == -ESRCH || (r == 0 && m.answer_process.has_ended);
 }
 
-int outside_open_memory(struct outside *o, uint32_t pid)
+int outside_open_memory(struct outside *o, uint32_t pid, uint64_t image)
 {
-	return open_of_pid(o, MESSAGE_ASK_MEMORY, pid);
+	struct message m = {.type = MESSAGE_ASK_MEMORY};
+
+	m.ask_pid.pid = pid;
+	m.ask_pid.image = image;
+	return ask_descriptor(o->ask, &m);
 }
 
 int outside_open_resident(struct outside *o, uint32_t pid)

@@ -36,7 +36,7 @@ int outside_open_context(struct outside *o, const struct host_process *p, uint64
 			 bool environment);
 /* The next functions return an owned descriptor or -errno. */
 /* The memory of a process with a runtime's library, and its /proc/PID/maps. */
-int outside_open_memory(struct outside *o, uint32_t pid);
+int outside_open_memory(struct outside *o, uint32_t pid, uint64_t image);
 int outside_open_maps(struct outside *o, uint32_t pid);
 /* /proc/PID/statm: how much of the process is in memory. */
 int outside_open_resident(struct outside *o, uint32_t pid);

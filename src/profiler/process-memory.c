@@ -21,11 +21,12 @@ static int maps_of(void *ctx)
 }
 
 void process_memory_init(struct process_memory *m, const struct memory_source *source, uint32_t pid,
-			 uint32_t major, uint32_t minor)
+			 uint64_t image, uint32_t major, uint32_t minor)
 {
 	*m = (struct process_memory){
 		.source = source,
 		.pid = pid,
+		.image = image,
 		.fd = -EBADF,
 		.delay_ns = MIN_DELAY_NS,
 		.readable = {.open_maps = maps_of,
@@ -54,7 +55,7 @@ bool process_memory_try(struct process_memory *m)
 	if (m->delay_ns < MAX_DELAY_NS)
 		m->delay_ns *= 2;
 	if (m->fd < 0)
-		m->fd = m->source->open_memory(m->source->ctx, m->pid);
+		m->fd = m->source->open_memory(m->source->ctx, m->pid, m->image);
 	m->refused = m->fd == -EPERM || m->fd == -EACCES;
 	return m->fd >= 0;
 }

@@ -14,7 +14,7 @@
 /* Where the memory and maps of a process come from: an owned descriptor or -errno. */
 struct memory_source {
 	void *ctx;
-	int (*open_memory)(void *ctx, uint32_t pid);
+	int (*open_memory)(void *ctx, uint32_t pid, uint64_t image);
 	int (*open_maps)(void *ctx, uint32_t pid);
 	/* Before and after each read of a process's memory. */
 	void (*reading)(void *ctx, uint32_t pid, bool begins);
@@ -23,16 +23,17 @@ struct memory_source {
 struct process_memory {
 	const struct memory_source *source;
 	uint32_t pid;
+	uint64_t image;
 	int fd;	      /* negative: not open */
 	bool refused; /* it may not be read */
 	uint64_t next_try_ns, delay_ns;
 	struct readable readable;
 };
 
-/* A process that is not open yet, whose library is on that device. m stays where it is; source:
- * borrowed for its life. */
+/* A process that is not open yet, whose library has its first byte at image, and is on that device.
+ * m stays where it is; source: borrowed for its life. */
 void process_memory_init(struct process_memory *m, const struct memory_source *source, uint32_t pid,
-			 uint32_t major, uint32_t minor);
+			 uint64_t image, uint32_t major, uint32_t minor);
 void process_memory_deinit(struct process_memory *m);
 /* Opens it unless it is open. Call it before each attempt to understand what is in it: they get
  * ever rarer. false: not now. */

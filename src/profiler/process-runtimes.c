@@ -8,9 +8,18 @@
 #include "src/profiler/process-runtimes.h"
 #include "util/runtime-files.h"
 
+#define MARKED_RANK 2 /* what a file exports is as certain as a library's name */
+
 static int rank_of(const char *path, enum runtime_use use)
 {
 	return runtime_file_rank(path, strlen(path), use);
+}
+
+static int rank_of_file(const struct host_file *file, enum runtime_use use)
+{
+	const struct file_state *s = file->user;
+
+	return s && s->marks & use ? MARKED_RANK : rank_of(file->path, use);
 }
 
 /* The mapped file that is the most telling one; NULL: none is mapped. */
@@ -21,7 +30,7 @@ static struct host_mapping *find_file(const struct host_process *p, enum runtime
 
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
-		int its = m->kind == HOST_MAPPING_FILE ? rank_of(m->file->path, use) : 0;
+		int its = m->kind == HOST_MAPPING_FILE ? rank_of_file(m->file, use) : 0;
 
 		if (its > rank) {
 			found = m;
@@ -68,17 +77,21 @@ static struct process_state *state_of_program(struct attribution *a)
 	return s;
 }
 
-/* Looked for only once a frame is in code of no file, and once more when there are new mappings. */
+/* Looked for only once a frame is in code of no file, and once more when there are new mappings or
+ * marked files. */
 static struct process_runtime *runtime_of(struct attribution *a)
 {
 	struct process_state *s = state_of_program(a);
 	bool later;
 
-	if (!s || s->runtime || s->n_runtime_mappings == a->process->n_mappings)
+	if (!s || s->runtime ||
+	    (s->n_runtime_mappings == a->process->n_mappings && s->n_runtime_marked == a->n_marked))
 		return s ? s->runtime : NULL;
 	s->runtime = find_runtime(a, &later);
-	if (!later)
+	if (!later) {
 		s->n_runtime_mappings = a->process->n_mappings;
+		s->n_runtime_marked = a->n_marked;
+	}
 	return s->runtime;
 }
 
@@ -95,7 +108,8 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 					       key->minor);
 }
 
-/* Looked for when there are new mappings: a process that executes another program has others. */
+/* Looked for when there are new mappings, since a process that executes another program has others,
+ * or new marked files. */
 void attribution_look_for_interpreter(struct attribution *a)
 {
 	struct process_state *s = state_of_program(a);
@@ -103,17 +117,30 @@ void attribution_look_for_interpreter(struct attribution *a)
 	uint64_t image;
 	bool later;
 
-	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
+	if (!s || a->process->exited ||
+	    (s->n_interpreter_mappings == a->process->n_mappings &&
+	     s->n_interpreter_marked == a->n_marked))
 		return;
 	m = find_file(a->process, RUNTIME_CHAINS);
 	image = open_runtime(a, m, &later) ? m->start - m->file_offset : 0;
 	if (later)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
+	s->n_interpreter_marked = a->n_marked;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		attribution_free_interpreter(a, s);
 	if (image && !s->interpreter)
 		add_interpreter(a, s, m, image);
+}
+
+void attribution_look_into_program(struct attribution *a)
+{
+	for (uint32_t i = 0; i < a->process->n_mappings; i++) {
+		if (a->process->mappings[i].kind == HOST_MAPPING_FILE) {
+			(void)attribution_open_file(a, &a->process->mappings[i]);
+			return;
+		}
+	}
 }
 
 void attribution_see_mapping(struct attribution *a, const struct record *r)
@@ -140,9 +167,9 @@ static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *f
 		       : UNWIND_NOT_MINE;
 }
 
-static int open_memory(void *ctx, uint32_t pid)
+static int open_memory(void *ctx, uint32_t pid, uint64_t image)
 {
-	return outside_open_memory(&((struct attribution *)ctx)->outside, pid);
+	return outside_open_memory(&((struct attribution *)ctx)->outside, pid, image);
 }
 
 static int open_maps(void *ctx, uint32_t pid)

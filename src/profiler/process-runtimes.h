@@ -15,8 +15,11 @@ int attribution_new_runtimes(struct attribution *a);
 int attribution_new_blocked_chains(struct attribution *a);
 
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
- * the process has new mappings. */
+ * the process has new mappings, or a file was found that exports a runtime. */
 void attribution_look_for_interpreter(struct attribution *a);
 /* The same at a record of a mapping, if its file may be an interpreter: then the readers know the
  * process before its first sample. */
 void attribution_see_mapping(struct attribution *a, const struct record *r);
+/* Call it before the look for an interpreter if a->process may have no sample yet: looks at what
+ * its program exports. Files of other names are looked at when they are walked through. */
+void attribution_look_into_program(struct attribution *a);

@@ -90,7 +90,7 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 	if (!p)
 		return NULL;
 	*p = (struct process_runtime){.all = r, .image = image};
-	process_memory_init(&p->memory, &r->source, pid, major, minor);
+	process_memory_init(&p->memory, &r->source, pid, image, major, minor);
 	r->n_processes++;
 	return p;
 }

@@ -180,7 +180,7 @@ static bool find_variable(struct attribution *a, struct host_process *p, bool no
 {
 	struct looking l = {.a = a,
 			    .pid = p->pid,
-			    .memory = outside_open_memory(&a->outside, p->pid),
+			    .memory = outside_open_memory(&a->outside, p->pid, 0),
 			    .variable = node ? NODE_CONTEXT_VARIABLE : VARIABLE};
 	int fd = l.memory < 0 ? -1 : outside_open_maps(&a->outside, p->pid);
 	FILE *maps = fd < 0 ? NULL : fdopen(fd, "r");

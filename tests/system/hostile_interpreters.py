@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: runtimes src/reader src/profiler src/host
+# Rooms: runtimes src/reader src/profiler src/host src/judge
 """Programs whose libpython lies: chains of frames that are circles or that have no end, wild pointers, a name of 4 GiB,
 lists of threads and interpreters without an end, and memory that goes while it is read. Readers and profiler live on
 and stay within their time, other programs are recorded as ever, and stacks that cannot be true say so."""
@@ -15,7 +15,9 @@ UNPROVEN, LATE, DEEP = "[runtime frames not proven]", "[interpreter not read in 
 # Of what is said of each: its own chain; what says that it has too many frames; nothing but that it is not proven.
 HONEST, TOO_DEEP, REFUSED = "honest", "too deep", "refused"
 LIES = {"honest": HONEST, "unmap": HONEST, "name": HONEST, "deep": TOO_DEEP, "circle": REFUSED, "itself": REFUSED, "wild": REFUSED,
-        "odd": REFUSED, "code": REFUSED, "length": REFUSED, "threads": REFUSED, "interpreters": REFUSED}
+        "odd": REFUSED, "code": REFUSED, "length": REFUSED, "threads": REFUSED, "interpreters": REFUSED,
+        # From a library whose name says nothing.
+        "honest.other": HONEST, "circle.other": REFUSED}
 SECONDS = 0.5 # of each program's CPU time
 READER_SHARE, READER_EXTRA = 0.05, 0.3 # of a CPU; seconds: until its budget counts
 
@@ -28,8 +30,11 @@ def build():
     subprocess.run([*gcc, "-fPIC", "-shared", "-o", f"{where}/libpython3.11.so", source], check=True)
     subprocess.run([*gcc, "-DPROGRAM", "-o", f"{where}/program", source, f"-L{where}", "-lpython3.11", "-Wl,-rpath,$ORIGIN"],
                    check=True)
+    subprocess.run([*gcc, "-fPIC", "-shared", "-o", f"{where}/libother.so", source], check=True)
+    subprocess.run([*gcc, "-DPROGRAM", "-o", f"{where}/program.other", source, f"-L{where}", "-lother", "-Wl,-rpath,$ORIGIN"],
+                   check=True)
     for lie in LIES:
-        os.link(f"{where}/program", f"{where}/l-{lie}")
+        os.link(f"{where}/program{'.other' if lie.endswith('.other') else ''}", f"{where}/l-{lie}")
     return where
 
 
@@ -70,7 +75,7 @@ def main():
     rig.need_root()
     rig.need_programs("gcc")
     where = build()
-    programs = {lie: rig.start([f"{where}/l-{lie}", lie]) for lie in LIES}
+    programs = {lie: rig.start([f"{where}/l-{lie}", lie.partition(".")[0]]) for lie in LIES}
     for lie, p in programs.items():
         rig.wait_for(f"{lie}: it runs", lambda p=p: rig.cpu_seconds(p.pid) > 0.05)
     readers, folded, ends = Readers(), rig.path("lies.folded"), {}

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: runtimes src/reader src/profiler src/host src/opener src/broker
+# Rooms: runtimes src/reader src/profiler src/host src/opener src/judge src/broker
 """What becomes of interpreters while they are recorded: they fork workers, execute themselves or another interpreter,
-their file is replaced on disk, it is stripped, or in a mount and pid namespace of its own. Each has its names still."""
+their file is replaced on disk, it is stripped, in a mount and pid namespace of its own, or has a name that says nothing.
+Each has its names still."""
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 
 import rig
 
@@ -39,6 +41,7 @@ run(600)
 """
 FOREVER = "run(600)\n"
 JAVASCRIPT = "function chain_node() { let s = 0; for (let i = 0; i < 20000; i++) s += i % 7; return s; } for (;;) chain_node();"
+PHP = "function chain_php() { $s = 0; for ($i = 0; $i < 20000; $i++) $s += $i % 7; return $s; } for (;;) chain_php();"
 
 
 def names(what, command, want, executes=False, **options):
@@ -134,6 +137,56 @@ def check_stripped(python, env):
           env=dict(env, LD_LIBRARY_PATH=os.path.dirname(program)))
 
 
+EMBEDS = """
+#include <Python.h>
+int main(int argc, char **argv)
+{
+	Py_InitializeEx(0);
+	return PyRun_SimpleString(argv[1]) || argc != 2;
+}
+"""
+
+
+def embedding():
+    """A program that has the distribution's interpreter linked into it, and exports what extensions need; None: that
+    cannot be had here."""
+    archive = os.path.join(sysconfig.get_config_var("LIBPL") or "", sysconfig.get_config_var("LIBRARY") or "")
+    source, program = rig.path("embeds.c"), rig.path("application")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(EMBEDS)
+    command = ["gcc", "-O1", "-no-pie", "-o", program, source, "-I", sysconfig.get_path("include"), "-Wl,-export-dynamic",
+               archive, "-lz", "-lexpat", "-lm", "-ldl"]
+    made = os.path.isfile(archive) and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    return program if made else None
+
+
+def check_other_names(python, env):
+    """Interpreters in files of any name: copies of programs that have one, and a program that embeds one."""
+    code = WORK.format(what="embedded") + FOREVER
+    homes = {python: env, os.path.realpath("/usr/bin/python3"): dict(os.environ, PYTHONHOME="/usr")}
+    for other, its in homes.items():
+        program, libraries = copy_of(other, rig.path("renamed")) if os.access(other, os.X_OK) else (None, True)
+        if not libraries:
+            os.rename(program, rig.path("myapp"))
+            names(f"{other}, renamed", [rig.path("myapp"), "-c", code], want=["chain_embedded"], env=its)
+    application = embedding()
+    if application:
+        names("a program that embeds Python", [application, code], want=["chain_embedded"], env=env)
+    for what, command in {"node": ["-e", JAVASCRIPT], "php": ["-n", "-r", PHP]}.items():
+        if shutil.which(what):
+            shutil.copy(os.path.realpath(shutil.which(what)), rig.path("other"))
+            names(f"{what}, renamed", [rig.path("other"), *command], want=[f"chain_{what}"])
+
+
+def check_none():
+    """A program that exports nothing: no names, and perfwalk debug runtime says why."""
+    p = rig.start(["sleep", "300"])
+    rig.wait_for("sleep runs", lambda: rig.comm_of(p.pid) == "sleep")
+    said = subprocess.run([rig.perfwalk(), "debug", "runtime", str(p.pid)], capture_output=True, text=True, check=False)
+    rig.end(p)
+    rig.check(said.returncode == 1 and "exports" in said.stderr, f"debug runtime: {said.stderr.strip()}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("python3", "node", "strip", "unshare")
@@ -162,6 +215,8 @@ def main():
     check_replaced(python, env)
     check_stripped(python, env)
     check_apart(python, env)
+    check_other_names(python, env)
+    check_none()
 
 
 rig.run(main)

@@ -22,7 +22,7 @@ static int memory = -1, maps = -1; /* files that stand for those of /proc */
 static int refusal;		   /* what stands for a memory that cannot be opened */
 static uint64_t burn_ns;	   /* CPU time that the next read takes */
 
-static int open_memory(void *ctx, uint32_t pid)
+static int open_memory(void *ctx, uint32_t pid, uint64_t image)
 {
 	return refusal ? refusal : dup(memory);
 }
