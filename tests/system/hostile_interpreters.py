@@ -2,9 +2,13 @@
 # Rooms: runtimes src/reader src/profiler src/host src/judge
 """Programs whose libpython lies: chains of frames that are circles or that have no end, wild pointers, a name of 4 GiB,
 lists of threads and interpreters without an end, and memory that goes while it is read. Readers and profiler live on
-and stay within their time, other programs are recorded as ever, and stacks that cannot be true say so."""
+and stay within their time, other programs are recorded as ever, and stacks that cannot be true say so. A reader that
+never pauses, in front of all else on its CPU, is ended by the kernel, and another one takes its place."""
 import collections
+import ctypes
 import os
+import platform
+import re
 import subprocess
 import time
 
@@ -38,6 +42,19 @@ def build():
     return where
 
 
+def readers_now():
+    """Of our recording: their pids."""
+    found = []
+    for recorder in rig.children_of(os.getpid()):
+        for pid in rig.children_of(recorder):
+            try:
+                if rig.comm_of(pid) == "pw-reader":
+                    found.append(pid)
+            except OSError:
+                pass
+    return found
+
+
 class Readers:
     """Their CPU time, and the clock's, since each was seen first."""
 
@@ -45,14 +62,12 @@ class Readers:
         self.first, self.used = {}, {}
 
     def look(self):
-        for recorder in rig.children_of(os.getpid()):
-            for pid in rig.children_of(recorder):
-                try:
-                    if rig.comm_of(pid) == "pw-reader":
-                        self.first.setdefault(pid, (rig.cpu_seconds(pid), time.monotonic()))
-                        self.used[pid] = rig.cpu_seconds(pid) - self.first[pid][0], time.monotonic() - self.first[pid][1]
-                except OSError:
-                    pass
+        for pid in readers_now():
+            try:
+                self.first.setdefault(pid, (rig.cpu_seconds(pid), time.monotonic()))
+                self.used[pid] = rig.cpu_seconds(pid) - self.first[pid][0], time.monotonic() - self.first[pid][1]
+            except OSError:
+                pass
 
     def check(self):
         worst = max(self.used.values(), key=lambda used: used[0] - READER_SHARE * used[1])
@@ -69,6 +84,55 @@ def verdict(stack):
     if DEEP in stack.user:
         return TOO_DEEP if set(names[:-1]) <= {"fake_outer"} and names[-1:] == ["fake_inner"] else "lie"
     return HONEST if names == CHAIN else "silent" if not names else "lie"
+
+
+PTRACE_POKETEXT, PTRACE_PEEKUSER, PTRACE_ATTACH, PTRACE_DETACH = 4, 3, 16, 17
+RIP = 16 * 8 # in struct user
+JUMP_TO_ITSELF = 0xfeeb
+
+
+def make_endless(pid):
+    """The process never ends what it does next: it stands on a jump to itself."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.restype = ctypes.c_long
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    if libc.ptrace(PTRACE_ATTACH, pid, None, None) < 0:
+        rig.fail(f"reader {pid} cannot be stopped: {os.strerror(ctypes.get_errno())}")
+    os.waitpid(pid, 0x40000000) # __WALL
+    ip = libc.ptrace(PTRACE_PEEKUSER, pid, RIP, None)
+    libc.ptrace(PTRACE_POKETEXT, pid, ip, JUMP_TO_ITSELF)
+    libc.ptrace(PTRACE_DETACH, pid, None, None)
+
+
+def check_endless(where):
+    program = rig.start([f"{where}/l-honest", "honest"])
+    folded, seen, ends = rig.path("endless.folded"), [], []
+
+    def has_gone_on():
+        now = readers_now()
+        if not seen and now and rig.cpu_seconds(program.pid) > SECONDS:
+            with open(f"/proc/{now[0]}/limits", encoding="ascii") as f:
+                limits = re.search(r"Max realtime timeout +(\d+) +(\d+) +us", f.read())
+            seen.extend([now[0], os.sched_getscheduler(now[0]), limits and [int(x) for x in limits.groups()]])
+            # Without a priority it is in front of nobody, and nothing limits it.
+            if seen[1] == os.SCHED_FIFO:
+                make_endless(now[0])
+        if seen and not ends and (seen[1] != os.SCHED_FIFO or seen[0] not in now and len(now) > 0):
+            ends.append(rig.cpu_seconds(program.pid) + SECONDS)
+        return ends and rig.cpu_seconds(program.pid) > ends[0]
+
+    r = rig.record("-p", program.pid, "-F", "199", "-o", folded, until=has_gone_on)
+    rig.end(program)
+    if seen[1] != os.SCHED_FIFO:
+        print("left out: readers get no real-time priority here")
+        return
+    rig.check(seen[2] and 0 < seen[2][0] < seen[2][1] <= 200000, f"a reader may not run for longer than {seen[2]} us without a pause")
+    counts = collections.Counter()
+    for s in rig.read_folded(folded):
+        counts[verdict(s) if "fake_spin" in s.user else "other"] += s.n
+    # Half of the samples are from before, and half from after it.
+    rig.check(r.status == 0 and counts[HONEST] > 0.7 * (counts.total() - counts["other"]),
+              f"one that never pauses is ended, and another reads: {dict(counts)}" + ("" if r.status == 0 else r.text()))
 
 
 def main():
@@ -106,6 +170,8 @@ def main():
                   f"{lie}: {n} samples: {said}" + "".join(f"\n{v}: {u}" for (x, v), u in examples.items() if x == lie and v != wanted))
     for p in programs.values():
         rig.end(p)
+    if platform.machine() == "x86_64":
+        check_endless(where)
 
 
 rig.run(main)
