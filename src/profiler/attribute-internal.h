@@ -73,7 +73,8 @@ struct process_state {
 	uint64_t library_window;	 /* the window of that look */
 	struct interpreter *interpreter; /* which the readers read; NULL: none */
 	bool not_read;			 /* they have no room for it, which is counted */
-	bool interpreter_left_out;	 /* it has one, but there are too many */
+	bool interpreter_left_out;	 /* it has one, but there are too many: */
+	uint64_t left_out_ns;		 /* at the time of this sample */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings, n_interpreter_marked;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */

@@ -8,7 +8,8 @@ void attribution_let_read(struct attribution *a, struct process_state *s,
 			  const struct host_process *p, uint64_t image,
 			  const struct host_file_key *key)
 {
-	s->interpreter = readers_add_interpreter(a->readers, p, image, key->major, key->minor);
+	s->interpreter =
+		readers_add_interpreter(a->readers, p, image, key->major, key->minor, a->time_ns);
 	if (s->interpreter || s->not_read)
 		return;
 	s->not_read = true;

@@ -6,8 +6,10 @@
 #include "src/profiler/outside.h"
 #include "src/profiler/process-memory.h"
 #include "src/profiler/process-runtimes.h"
+#include "util/clock.h"
 #include "util/runtime-files.h"
 
+#define LEFT_OUT_NS (60 * NSEC_PER_SEC)
 #define MARKED_RANK 2 /* what a file exports is as certain as a library's name */
 
 static int rank_of(const char *path, enum runtime_use use)
@@ -95,6 +97,19 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	return s->runtime;
 }
 
+/* May there be another answer by now, though it has the same mappings? */
+static bool is_to_be_asked_again(struct attribution *a, struct process_state *s)
+{
+	if (s->interpreter_left_out)
+		return a->time_ns >= s->left_out_ns + LEFT_OUT_NS;
+	if (!s->interpreter || interpreter_is_in(s->interpreter, a->time_ns))
+		return s->n_interpreter_marked != a->n_marked;
+	/* The contexts of its threads are found by a new look. */
+	attribution_free_interpreter(a, s);
+	attribution_free_span(a, s);
+	return true;
+}
+
 static void add_interpreter(struct attribution *a, struct process_state *s,
 			    const struct host_mapping *m, uint64_t image)
 {
@@ -103,6 +118,7 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 	attribution_free_interpreter(a, s);
 	attribution_let_read(a, s, a->process, image, key);
 	s->interpreter_left_out = !s->interpreter;
+	s->left_out_ns = a->time_ns;
 	if (a->blocked)
 		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,
 					       key->minor);
@@ -118,8 +134,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 	bool later;
 
 	if (!s || a->process->exited ||
-	    (s->n_interpreter_mappings == a->process->n_mappings &&
-	     s->n_interpreter_marked == a->n_marked))
+	    (!is_to_be_asked_again(a, s) && s->n_interpreter_mappings == a->process->n_mappings))
 		return;
 	m = find_file(a->process, RUNTIME_CHAINS);
 	image = open_runtime(a, m, &later) ? m->start - m->file_offset : 0;

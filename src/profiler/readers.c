@@ -12,6 +12,7 @@
 #include "src/process/role.h"
 #include "src/profiler/chain-places.h"
 #include "src/profiler/readers.h"
+#include "util/clock.h"
 #include "util/loop.h"
 #include "util/log.h"
 #include "util/strtab.h"
@@ -22,13 +23,16 @@ enum {
 	MAX_UNANSWERED = 32,
 };
 #define MAX_TEXT_BYTES (UINT64_C(4) << 20)
+#define IDLE_NS	       (60 * NSEC_PER_SEC)
 
 struct interpreter {
 	uint32_t pid;
 	uint64_t start_time_ns, image;
 	uint32_t major, minor; /* the device of its file */
 	bool refused;
-	bool former; /* another process has its number now */
+	bool former;	  /* another process has its number now */
+	bool out;	  /* another one has its place */
+	uint64_t used_ns; /* the time of its process's last sample */
 	struct client_threads threads;
 	struct chain_code code;
 };
@@ -202,12 +206,36 @@ static struct interpreter **find_place(struct readers *r, uint32_t pid)
 	return NULL;
 }
 
-struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
-					    uint64_t image, uint32_t major, uint32_t minor)
+/* The place of the one that has been idle for the longest time; NULL: none was for long. */
+static struct interpreter **put_one_out(struct readers *r, uint64_t time_ns)
 {
-	struct interpreter **place = find_place(r, 0), *i = place ? calloc(1, sizeof(*i)) : NULL;
+	struct interpreter **found = NULL;
+
+	for (int k = 0; k < READERS_MAX_INTERPRETERS; k++) {
+		struct interpreter **i = &r->interpreters[k];
+
+		if (!found || (*i)->used_ns < (*found)->used_ns)
+			found = i;
+	}
+	if ((*found)->used_ns + IDLE_NS > time_ns)
+		return NULL;
+	if (!(*found)->refused)
+		tell(*found, MESSAGE_CLIENT_GONE);
+	(*found)->out = true;
+	*found = NULL;
+	return found;
+}
+
+struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
+					    uint64_t image, uint32_t major, uint32_t minor,
+					    uint64_t time_ns)
+{
+	struct interpreter **place = find_place(r, 0), *i;
 	struct interpreter **former = find_place(r, p->pid);
 
+	if (!place)
+		place = put_one_out(r, time_ns);
+	i = place ? calloc(1, sizeof(*i)) : NULL;
 	if (!i)
 		return NULL;
 	/* Of a process that has ended, and is known for a while yet. */
@@ -219,6 +247,7 @@ struct interpreter *readers_add_interpreter(struct readers *r, const struct host
 		.image = image,
 		.major = major,
 		.minor = minor,
+		.used_ns = time_ns,
 	};
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);
@@ -231,7 +260,7 @@ struct interpreter *readers_free_interpreter(struct readers *r, struct interpret
 		if (r->interpreters[k] == i)
 			r->interpreters[k] = NULL;
 	}
-	if (i && !i->refused)
+	if (i && !i->refused && !i->out)
 		tell(i, MESSAGE_CLIENT_GONE);
 	free(i);
 	return NULL;
@@ -259,6 +288,12 @@ void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint
 uint64_t interpreter_image(const struct interpreter *i)
 {
 	return i->image;
+}
+
+bool interpreter_is_in(struct interpreter *i, uint64_t time_ns)
+{
+	i->used_ns = time_ns > i->used_ns ? time_ns : i->used_ns;
+	return !i->out;
 }
 
 void readers_refuse(struct readers *r, uint32_t pid)
@@ -395,7 +430,7 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 
 	if (!i->image)
 		return FRAME_SOURCE_NONE;
-	if (i->refused)
+	if (i->refused || i->out)
 		return FRAME_SOURCE_UNREAD;
 	s = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
 	if (!s || s->result == FRAME_RECORD_LATE)
@@ -458,7 +493,7 @@ enum frame_record_span readers_context(struct readers *r, const struct interpret
 	*ret_n = 0;
 	while (c && (s = next_told(r, c)) && s->time_ns < key->time_ns)
 		drop(c);
-	if (!s || i->refused || s->time_ns != key->time_ns || s->tid != key->tid ||
+	if (!s || i->refused || i->out || s->time_ns != key->time_ns || s->tid != key->tid ||
 	    s->pid != i->pid)
 		return FRAME_RECORD_SPAN_UNREAD;
 	if (s->type == FRAME_RECORD_STACK)

@@ -46,11 +46,13 @@ void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
 enum { READERS_MAX_INTERPRETERS = 256 };
 /*
  * Reports a process to the broker, whose interpreter's file has its first byte at image and is on
- * that device. image 0: it has no interpreter, but its threads have contexts. NULL: there are too
- * many.
+ * that device. image 0: it has no interpreter, but its threads have contexts. If there are too
+ * many, the one without a sample for the longest time, a minute at least, is put out to make room.
+ * NULL: there is none. time_ns: of the sample that wants it, on the clock of samples.
  */
 struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
-					    uint64_t image, uint32_t major, uint32_t minor);
+					    uint64_t image, uint32_t major, uint32_t minor,
+					    uint64_t time_ns);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 /* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
@@ -72,6 +74,8 @@ bool readers_ask_blocked(struct readers *r, uint32_t pid, uint32_t tid, uint32_t
 void readers_take_answers(struct readers *r);
 /* As given to readers_add_interpreter(). */
 uint64_t interpreter_image(const struct interpreter *i);
+/* Call it at each sample of its process. false: it was put out; free it, and add it anew. */
+bool interpreter_is_in(struct interpreter *i, uint64_t time_ns);
 /* The broker says that the readers cannot read the process. */
 void readers_refuse(struct readers *r, uint32_t pid);
 /* They may try again. */

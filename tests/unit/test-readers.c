@@ -339,7 +339,7 @@ static void test_hostile(void)
 /* MESSAGE_N_TYPES: nothing. */
 static const struct host_process its_process = {.pid = PID, .start_time_ns = 123456789};
 
-static void expect_told(uint32_t type)
+static void expect_told_of(uint32_t type, uint32_t pid)
 {
 	struct message m;
 	int fds[2];
@@ -349,9 +349,14 @@ static void expect_told(uint32_t type)
 	if (type == MESSAGE_N_TYPES)
 		return;
 	CHECK_INT(m.type, ==, type);
-	CHECK_INT(m.client.pid, ==, PID);
+	CHECK_INT(m.client.pid, ==, pid);
 	/* Another process may get its number. */
 	CHECK_INT(m.client.start_time_ns, ==, its_process.start_time_ns);
+}
+
+static void expect_told(uint32_t type)
+{
+	expect_told_of(type, PID);
 }
 
 /* Stacks of a process that the broker does not let them read say so. */
@@ -359,7 +364,7 @@ static void test_refused(void)
 {
 	struct runtime_frames got;
 
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	readers_refuse(readers, PID);
@@ -372,12 +377,13 @@ static void test_refused(void)
 /* A process gets the number of one that has ended, of which samples may still come. */
 static void test_a_number_again(void)
 {
-	struct interpreter *former = readers_add_interpreter(readers, &its_process, 0x2000, 8, 1);
+	struct interpreter *former =
+		readers_add_interpreter(readers, &its_process, 0x2000, 8, 1, time_ns);
 	struct interpreter *now;
 	struct runtime_frames got;
 
 	expect_told(MESSAGE_INTERPRETER);
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
 	CHECK(former && interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_code();
@@ -394,6 +400,37 @@ static void test_a_number_again(void)
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
 	readers_free_interpreter(readers, interpreter);
 	expect_told(MESSAGE_CLIENT_GONE);
+}
+
+/* One more than there is room for: it gets the place of the one that has had no sample for a
+ * minute, and for the longest time. */
+static void test_room(void)
+{
+	const uint64_t minute = UINT64_C(60000000000);
+	struct interpreter *all[READERS_MAX_INTERPRETERS], *one_more;
+	struct host_process p = its_process;
+
+	for (uint32_t i = 0; i < READERS_MAX_INTERPRETERS; i++) {
+		p.pid = 1000 + i;
+		all[i] = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + i);
+		CHECK(all[i]);
+		expect_told_of(MESSAGE_INTERPRETER, p.pid);
+	}
+	CHECK(interpreter_is_in(all[0], time_ns + 1000));
+	p.pid = 5000;
+	CHECK(!readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + minute));
+	expect_told(MESSAGE_N_TYPES);
+	one_more = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + minute + 1);
+	CHECK(one_more);
+	expect_told_of(MESSAGE_CLIENT_GONE, 1001);
+	expect_told_of(MESSAGE_INTERPRETER, p.pid);
+	for (uint32_t i = 0; i < READERS_MAX_INTERPRETERS; i++) {
+		CHECK(interpreter_is_in(all[i], time_ns) == (i != 1));
+		readers_free_interpreter(readers, all[i]);
+		expect_told_of(i == 1 ? MESSAGE_N_TYPES : MESSAGE_CLIENT_GONE, 1000 + i);
+	}
+	readers_free_interpreter(readers, one_more);
+	expect_told_of(MESSAGE_CLIENT_GONE, p.pid);
 }
 
 static int reader = -1; /* its socket */
@@ -442,7 +479,7 @@ static void test_blocked(void)
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1);
+	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_text("one");
@@ -461,6 +498,7 @@ static void on_ready(void *ctx)
 	RUN(test_a_number_again);
 	RUN(test_refused);
 	RUN(test_blocked);
+	RUN(test_room);
 	(void)close(reader);
 	CHECK_INT(loop_add_timer(loop, 0, 0, on_end, NULL), >=, 0);
 }
