@@ -159,21 +159,28 @@ static bool is_pushed(struct step *s, const struct blob *b, uint64_t bytes)
  * How many bytes are below a method's frame. What C2 puts into methods to compare strings keeps one
  * word there for a while, and to search strings several, the old sp among them; HotSpot writes
  * nowhere down where. In the frames of callers lie old return addresses, so we do not try how many
- * words it may be: either one of them says where the frame is, or it is one.
+ * words it may be: either one of them says where the frame is, or it is one. But frames hold other
+ * words that look like an old sp, such as the places of their locks. So if there is also a caller
+ * with nothing below the frame, neither is proven: false.
  */
-static uint64_t find_pushed(struct step *s, const struct blob *b)
+static bool find_pushed(struct step *s, const struct blob *b, uint64_t *ret)
 {
 	uint64_t sp = s->regs->sp, word;
+	bool plain = is_pushed(s, b, 0);
 
 	for (uint64_t at = sp; at < sp + MAX_PUSHED_BYTES; at += 8) {
 		if (runtime_stack_u64(s->stack, at, &word) && word > at && word % 8 == 0 &&
-		    word - sp <= MAX_PUSHED_BYTES && is_pushed(s, b, word - sp))
-			return word - sp;
+		    word - sp <= MAX_PUSHED_BYTES && is_pushed(s, b, word - sp)) {
+			*ret = word - sp;
+			return !plain;
+		}
 	}
 	if (runtime_stack_u64(s->stack, sp + (uint64_t)b->frame_words * 8 - 8, &word) &&
 	    (is_java_caller(s, word) || is_caller(s, word)))
-		return 0;
-	return is_pushed(s, b, 8) ? 8 : 0;
+		*ret = 0;
+	else
+		*ret = is_pushed(s, b, 8) ? 8 : 0;
+	return true;
 }
 
 static enum runtime_step step_compiled(struct step *s, enum pc_use use)
@@ -181,7 +188,7 @@ static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 	const struct code *c = hotspot_code_find(s->h, s->regs->pc, use);
 	struct blob blob;
 	enum frame_shape shape;
-	uint64_t pc;
+	uint64_t pc, pushed;
 
 	if (!c)
 		return RUNTIME_UNPROVEN;
@@ -198,9 +205,12 @@ static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 			return RUNTIME_UNPROVEN;
 	}
 	put_places(s, c);
-	if (use != PC_CALLED_JAVA && blob.kind == BLOB_NMETHOD && shape == SHAPE_FULL &&
-	    blob.frame_words >= 2)
-		s->regs->sp += find_pushed(s, &blob);
+	if (use != PC_CALLED_JAVA && blob.kind == BLOB_NMETHOD && blob.level == HOTSPOT_C2 &&
+	    shape == SHAPE_FULL && blob.frame_words >= 2) {
+		if (!find_pushed(s, &blob, &pushed))
+			return RUNTIME_UNPROVEN;
+		s->regs->sp += pushed;
+	}
 	return step_framed(s, &blob, shape, true);
 }
 
