@@ -3,7 +3,9 @@
 """What becomes of interpreters while they are recorded: they fork workers, execute themselves or another interpreter,
 their file is replaced on disk, it is stripped, in a mount and pid namespace of its own, or has a name that says nothing.
 Each has its names still."""
+import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -187,6 +189,29 @@ def check_none():
     rig.check(said.returncode == 1 and "exports" in said.stderr, f"debug runtime: {said.stderr.strip()}")
 
 
+def check_two(python):
+    """Ruby in a program of Python: debug runtime shows both, each with its own frames."""
+    libraries = sorted(glob.glob("/usr/lib/*/libruby-*.so.*"))
+    if not libraries:
+        print("left out: libruby is not here")
+        return
+    code = ("import ctypes, sys\nruby = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\nruby.ruby_init()\n"
+            "def chain_python():\n    ruby.rb_eval_string(b'def chain_ruby() = sleep(600)\\nputs 1\\n$stdout.flush\\nchain_ruby')\n"
+            "chain_python()\n")
+    p = rig.start([python, "-c", code, libraries[0]], stdout=subprocess.PIPE)
+    p.stdout.readline()
+    said = []
+
+    def shows_both():
+        said[:] = [subprocess.run([rig.perfwalk(), "debug", "runtime", str(p.pid)], capture_output=True, text=True, check=False)]
+        return said[0].returncode != 0 or "chain_ruby (" in said[0].stdout
+    rig.wait_for("a stack", shows_both)
+    rig.end(p)
+    out = said[0].stdout
+    rig.check(said[0].returncode == 0 and all(re.search(f"^{x}", out, re.M) for x in ("CPython 3", "Ruby [23]", "  chain_python ", "  chain_ruby ")),
+              f"debug runtime shows two interpreters of a process{said[0].stderr}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("python3", "node", "strip", "unshare")
@@ -217,6 +242,7 @@ def main():
     check_apart(python, env)
     check_other_names(python, env)
     check_none()
+    check_two(python)
 
 
 rig.run(main)
