@@ -368,8 +368,8 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		return r;
 	callbacks.strikes_path = b->strikes_path;
 	callbacks.judge = (struct setup_common){.privileges = b->privileges,
-						 .seccomp = broker_seccomp(b),
-						 .landlock = options->config->landlock};
+						.seccomp = broker_seccomp(b),
+						.landlock = options->config->landlock};
 	r = supervisor_new(&b->supervisor, loop, b->rows, b->n_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)

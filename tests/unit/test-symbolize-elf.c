@@ -170,7 +170,8 @@ static const char lib_c[] =
 	"int indirect(int x) __attribute__((ifunc(\"resolver\")));\n"
 	"int call_indirect(int x) { return indirect(x); }\n";
 
-/* The last section ends where none of four bytes' alignment begins: on aarch64 .fini is behind it. */
+/* The last section ends where none of four bytes' alignment begins: on aarch64 .fini is behind
+ * it. */
 static const char asm_s[] = ".text\n"
 			    ".globl nosize\nnosize:\n.fill 40, 1, 0x90\n"
 			    "after_nosize:\n.fill 24, 1, 0x90\n"
