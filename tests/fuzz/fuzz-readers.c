@@ -132,7 +132,7 @@ static void use_ring(void *ctx)
 {
 	struct world *w = ctx;
 
-	w->interpreter = readers_add_interpreter(w->readers, &its_process, 0x1000, 8, 1);
+	w->interpreter = readers_add_interpreter(w->readers, &its_process, 0x1000, 8, 1, 1);
 	for (unsigned int i = 0; w->interpreter && i < MAX_RECORDS && w->p < w->end; i++) {
 		unsigned int type = take(w);
 

@@ -103,7 +103,7 @@ static pid_t start_there(const char *point)
 static int wait_while_silent(pid_t asker, const struct fuse_file *file)
 {
 	const struct timespec turn = {.tv_nsec = 1000000};
-	int status;
+	int status = 0;
 
 	for (int i = 0; i < PATIENCE_TURNS; i++) {
 		if (waitpid(asker, &status, WNOHANG) == asker)
@@ -123,7 +123,7 @@ static void test_silent(void)
 				      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t server, there, asker;
 	struct stat st;
-	int status;
+	int status = 0;
 
 	CHECK(file != MAP_FAILED && mkdtemp(dir));
 	(void)snprintf(point, sizeof(point), "%s/mounted", dir);
