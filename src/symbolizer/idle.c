@@ -6,20 +6,27 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-/* A sample, to be sorted by thread and stack. */
+/* A sample, to be sorted by thread and stack. A thread has a row for each span that it was in. */
 struct idle_piece {
-	uint32_t thread, stack, sample;
+	uint32_t process, tid, stack, sample;
 };
 
 static int compare_pieces(const void *a, const void *b)
 {
 	const struct idle_piece *x = a, *y = b;
 
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
+	if (x->process != y->process)
+		return x->process < y->process ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
 	if (x->stack != y->stack)
 		return x->stack < y->stack ? -1 : 1;
 	return (x->sample > y->sample) - (x->sample < y->sample);
+}
+
+static bool is_same_place(const struct idle_piece *a, const struct idle_piece *b)
+{
+	return a->process == b->process && a->tid == b->tid && a->stack == b->stack;
 }
 
 /* How much of the window the switches of threads are known: they may have been followed in turns.
@@ -165,16 +172,17 @@ static void fold_type(struct profile *p, uint32_t type, double window_ns, bool s
 	int64_t sum = 0;
 	uint32_t n;
 
-	for (uint32_t i = 0; pieces && i < t->samples.n; i++)
-		pieces[i] = (struct idle_piece){t->samples.items[i].thread,
-						t->samples.items[i].stack, i};
+	for (uint32_t i = 0; pieces && i < t->samples.n; i++) {
+		const struct profile_sample *s = &t->samples.items[i];
+		const struct profile_thread *of = &p->threads.items[s->thread];
+
+		pieces[i] = (struct idle_piece){of->process, of->tid, s->stack, i};
+	}
 	if (!pieces)
 		return;
 	qsort(pieces, t->samples.n, sizeof(*pieces), compare_pieces);
 	for (uint32_t i = 0; i < t->samples.n; i += n) {
-		for (n = 1; i + n < t->samples.n && pieces[i + n].thread == pieces[i].thread &&
-			    pieces[i + n].stack == pieces[i].stack;
-		     n++)
+		for (n = 1; i + n < t->samples.n && is_same_place(&pieces[i + n], &pieces[i]); n++)
 			;
 		if (is_idle(p, t, &pieces[i], n, window_ns))
 			fold_place(p, type, &pieces[i], n, show, &sum);

@@ -52,7 +52,7 @@ static uint32_t add_stack(struct profile *p, const struct place *at, uint64_t ad
 	return profile_add_stack(p, frames, 2, 0);
 }
 
-/* A thread in each place, in two pieces, of off-CPU time and of wall time. */
+/* A thread in each place, in two pieces, each in another span, of off-CPU time and of wall time. */
 static void make(struct profile *p, uint64_t window_ns)
 {
 	const struct profile_process process = {.pid = 1};
@@ -71,12 +71,15 @@ static void make(struct profile *p, uint64_t window_ns)
 	p->types[0].counters[PROFILE_BLOCKED_US] = 1000;
 	for (uint32_t i = 0; i < 4 * N; i++) {
 		const struct place *at = &places[i / 4];
-		struct profile_sample s = {
-			.value = (int64_t)((double)window_ns * at->share / 2),
-			.n = i % 2 ? at->blocks : 0,
-			.thread = profile_add_thread(p, row, 100 + i / 4, STRID_EMPTY),
-			.stack = add_stack(p, at, 0x1000 + i / 4),
-			.time_unix_ns = NSEC_PER_SEC};
+		const struct profile_thread thread = {
+			.process = row,
+			.tid = 100 + i / 4,
+			.labels = strtab_put(&p->strings, i % 2 ? "one" : "other")};
+		struct profile_sample s = {.value = (int64_t)((double)window_ns * at->share / 2),
+					   .n = i % 2 ? at->blocks : 0,
+					   .thread = profile_add_labelled_thread(p, &thread),
+					   .stack = add_stack(p, at, 0x1000 + i / 4),
+					   .time_unix_ns = NSEC_PER_SEC};
 
 		CHECK(profile_add_sample_of(p, i / 2 % 2, &s));
 	}
