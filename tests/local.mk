@@ -180,6 +180,21 @@ EXTRA_DIST += \
 	tests/workloads/vdso.c \
 	tests/workloads/vdso.expect \
 	tests/workloads/waits.c
+EXTRA_DIST += tests/bench/offcpu-peers.py tests/bench/pairs.c tests/bench/readers.py \
+	tests/bench/runtimes-peers.py tests/bench/runtimes.py tests/system/allocators.py \
+	tests/system/attributes.py tests/system/events.py tests/system/goroutines.py \
+	tests/system/hostile_interpreters.py tests/system/hostile_spans.py \
+	tests/system/interpreter_lives.py tests/system/interpreters.py tests/system/java_truth.py \
+	tests/system/looks.py tests/system/losses.py tests/system/memory.py tests/system/native_frames.py \
+	tests/system/runtime_waits.py tests/system/spans.py tests/system/tracers.py \
+	tests/system/traces.py tests/system/unanswered.py tests/workloads/Heap.java \
+	tests/workloads/OwnWaits.java tests/workloads/Traced.java tests/workloads/Virtual.java \
+	tests/workloads/Waits.java tests/workloads/asgct.c tests/workloads/fake-python.c \
+	tests/workloads/heap.go tests/workloads/labelled.go tests/workloads/published.c \
+	tests/workloads/pywaits.py tests/workloads/span-slot.c tests/workloads/spans-fast.c \
+	tests/workloads/spans-hostile.c tests/workloads/spans-waits.c tests/workloads/spans.c \
+	tests/workloads/traced.c tests/workloads/traced.js tests/workloads/traced.py \
+	tests/workloads/waits.go tests/workloads/waits.js tests/workloads/waits.py
 
 # The README's two commands on a bare Debian, as root; FRESH_TESTS="NAME..." for some tests only.
 check-fresh:

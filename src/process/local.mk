@@ -18,6 +18,7 @@ libprocess_a_SOURCES = \
 	src/process/sandbox-program.c \
 	src/process/sandbox-trap.c \
 	src/process/sandbox-try.c \
+	src/process/judging.h \
 	src/process/setup.c src/process/setup.h \
 	src/process/spawn.c src/process/spawn.h \
 	src/process/statistics.c src/process/statistics.h \
