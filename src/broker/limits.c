@@ -131,9 +131,9 @@ static const struct limits_row rows[LIMITS_N] = {
 		},
 	[LIMITS_JUDGE] =
 		{
-			.data = {8 * MIB},
-			.files = {16},	      /* it has five */
-			.file_bytes = {4096}, /* it writes none */
+			.data = {.fixed = 8 * MIB},
+			.files = {.fixed = 16},	       /* it has five */
+			.file_bytes = {.fixed = 4096}, /* it writes none */
 		},
 	[LIMITS_BROKER] =
 		{
