@@ -3,6 +3,7 @@
 """`perfwalk record` picking out what it is asked for: each target, filter, event and kind of stack on
 a real capture; and captures when the host, the target or the disk is not as one would wish. Always a
 file that can be used, or an error with its cause and the right exit status."""
+import contextlib
 import gzip
 import json
 import os
@@ -611,7 +612,10 @@ def many_cpus(directory):
             return f.read()
 
     def descriptors(pid):
-        found = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        found = []
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         return len(found), sum("perf_event" in x for x in found)
     rig.wait_for("it records", lambda: "recording" in said() or p.poll() is not None)
     rig.check(f"on {n} CPUs" in said(), f"a host of {n} CPUs, with {limit} descriptors" + ("" if p.poll() is None else said()))
