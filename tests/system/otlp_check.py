@@ -257,8 +257,9 @@ class Checker:
         path, name = found.get("process.executable.path"), found.get("process.executable.name")
         if isinstance(path, str) and path and name != path.rpartition("/")[2]:
             self.bad("C8", f"{what}: process.executable.name {name!r} of {path!r}")
+        named = found.get("container.runtime.name") in ("lxc", "systemd-nspawn")  # their containers have no other id
         if "container.id" in found and not re.fullmatch(
-                "[0-9a-f]{64}|[0-9a-f]{32}-[0-9]+", str(found["container.id"])):
+                "[^/]+" if named else "[0-9a-f]{64}|[0-9a-f]{32}-[0-9]+", str(found["container.id"])):
             self.bad("C8", f"{what}: container.id {found['container.id']!r}")
 
     def value_type(self, value, what):
