@@ -127,8 +127,8 @@ static const struct limits_row rows[LIMITS_N] = {
 		{
 			.data = {.fixed = 16 * MIB},
 			.files = {.fixed = 64},
-			/* In memory: stacks of blocked threads, tables of allocations, contexts, copies of
-			 * maps. */
+			/* In memory: stacks of blocked threads, tables of allocations, contexts,
+			 * copies of maps. */
 			.file_bytes = {.fixed = 33 * MIB},
 		},
 	[LIMITS_JUDGE] =
