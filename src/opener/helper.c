@@ -17,7 +17,6 @@
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/fdmsg.h"
 #include "util/log.h"
 
 #define START_NS      (5 * NSEC_PER_SEC) /* a start opens no untrusted files */
@@ -107,22 +106,10 @@ static int set_up(const struct opener_helper *h)
  * set if there is a process, even if its start failed later. */
 static int start(struct opener_helper *h)
 {
-	int pair[2], r = fdmsg_pair(pair, 0);
-	pid_t pid;
+	int r = spawn_process(h->exe_fd, OPENER_NAME, OPENER_OOM_SCORE, &h->pid, &h->sock);
 
 	if (r < 0)
 		return r;
-	pid = fork();
-	if (pid == 0)
-		spawn_exec(h->exe_fd, OPENER_NAME, OPENER_OOM_SCORE, pair[1], -EBADF);
-	r = pid < 0 ? -errno : 0;
-	(void)close_fd(pair[1]);
-	if (r < 0) {
-		(void)close_fd(pair[0]);
-		return r;
-	}
-	h->pid = pid;
-	h->sock = pair[0];
 	h->ready = false;
 	return set_up(h);
 }

@@ -13,7 +13,6 @@
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/fdmsg.h"
 #include "util/log.h"
 #include "util/time-share.h"
 
@@ -86,25 +85,14 @@ static void end(struct judge *j, pid_t pid)
 static int start(const struct judge *j, int file, pid_t *ret)
 {
 	struct setup_common setup = j->setup;
-	_cleanup_close_ int sock = -EBADF;
-	int pair[2], r = fdmsg_pair(pair, 0);
-	pid_t pid;
+	int sock, r = spawn_process(j->exe_fd, JUDGING_NAME, OOM_SCORE, ret, &sock);
 
 	if (r < 0)
 		return r;
-	pid = fork();
-	if (pid == 0)
-		spawn_exec(j->exe_fd, JUDGING_NAME, OOM_SCORE, pair[1], -EBADF);
-	r = pid < 0 ? -errno : 0;
-	(void)close_fd(pair[1]);
-	sock = pair[0];
-	if (r < 0)
-		return r;
-	*ret = pid;
 	setup.privileges.parent_pid = (uint32_t)getpid();
 	setup.log_level = log_get_level();
 	(void)setup_send(sock, &setup, sizeof(setup), file); /* else it says nothing */
-	return TAKE_FD(sock);
+	return sock;
 }
 
 /* 1, 0 or -errno. *ret_cpu_ns: what it took. */

@@ -17,7 +17,7 @@ struct judge;
 /* exe_fd: the binary; it stays the caller's, and must stay open as long as this exists. setup: of
  * the judges. 0 or -ENOMEM. */
 int judge_new(struct judge **ret, int exe_fd, const struct setup_common *setup);
-/* Kills what is left of them. Returns NULL. */
+/* Does not wait for those that were killed. Returns NULL. */
 struct judge *judge_free(struct judge *j);
 /* fd: the file, open for reading, and the caller's; id: its identity. 1: yes; 0: no; -EAGAIN: there
  * is no time for that now, which is counted; another -errno: a judge cannot be started. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include "src/process/message.h"
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
+#include "util/fdmsg.h"
 
 /* Whom the kernel kills first when memory is short. Worse is always allowed. */
 static void worsen_oom_score(int worse)
@@ -78,4 +80,25 @@ void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int as
 	(void)fexecve(exe, argv, environ);
 	execute_by_name(exe, argv);
 	_exit(125);
+}
+
+int spawn_process(int exe_fd, const char *name, int oom_score, pid_t *ret_pid, int *ret_sock)
+{
+	int pair[2], r = fdmsg_pair(pair, 0);
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	pid = fork();
+	if (pid == 0)
+		spawn_exec(exe_fd, name, oom_score, pair[1], -EBADF);
+	r = pid < 0 ? -errno : 0;
+	(void)close_fd(pair[1]);
+	if (r < 0) {
+		(void)close_fd(pair[0]);
+		return r;
+	}
+	*ret_pid = pid;
+	*ret_sock = pair[0];
+	return 0;
 }
