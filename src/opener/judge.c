@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/opener/internal.h"
@@ -20,6 +21,7 @@ enum {
 	MAX_VERDICTS = 256,
 	PERCENT = 1,	 /* of the wall clock */
 	OOM_SCORE = 900, /* another can be started at any time */
+	MAX_TURNS = 50,	 /* of a millisecond, until one that was killed has ended */
 };
 
 struct judge {
@@ -69,16 +71,30 @@ struct judge *judge_free(struct judge *j)
 	return NULL;
 }
 
+/* One that waits for no disk has ended by then. */
+static bool is_gone(pid_t pid)
+{
+	const struct timespec turn = {.tv_nsec = NSEC_PER_MSEC};
+
+	for (int i = 0; i < MAX_TURNS; i++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return true;
+		(void)nanosleep(&turn, NULL);
+	}
+	return false;
+}
+
 static void end(struct judge *j, pid_t pid)
 {
 	(void)kill(pid, SIGKILL);
+	if (is_gone(pid))
+		return;
 	for (size_t i = 0; i < JUDGE_MAX_DYING; i++) {
 		if (!j->dying[i]) {
 			j->dying[i] = pid;
 			break;
 		}
 	}
-	(void)reap(j);
 }
 
 /* The descriptor of a socket to a new one, or -errno. */
