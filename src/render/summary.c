@@ -302,12 +302,27 @@ static void put_frames(const struct summary_page *pg)
 	summary_put_fact(pg, "  frames", value, why);
 }
 
+/* Why something is missing. */
+struct summary_cause {
+	enum profile_counter counter;
+	const char *name, *why;
+};
+
+/* Those that there were, with their shares of all. */
+static void put_causes(const struct summary_page *pg, const struct summary_cause *causes, size_t n,
+		       uint64_t all)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t count = pg->counters[causes[i].counter];
+
+		if (count)
+			put_count(pg, SUMMARY_WARN, causes[i].name, count, all, causes[i].why);
+	}
+}
+
 static void put_stacks(const struct summary_page *pg)
 {
-	static const struct {
-		enum profile_counter counter;
-		const char *name, *why;
-	} causes[] = {
+	static const struct summary_cause causes[] = {
 		{PROFILE_STACKS_TRUNCATED, "  truncated", "larger than the copy of each"},
 		{PROFILE_STACKS_LEFT, "  on another stack",
 		 "continue on a stack that is not copied"},
@@ -330,11 +345,7 @@ static void put_stacks(const struct summary_page *pg)
 	put_count(pg, SUMMARY_BOLD, "User stacks", base, 0, NULL);
 	put_count(pg, SUMMARY_PLAIN, "  complete", base > bad ? base - bad : 0, base,
 		  "followed to the start of the thread");
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
-		if (c[causes[i].counter])
-			put_count(pg, SUMMARY_WARN, causes[i].name, c[causes[i].counter], base,
-				  causes[i].why);
-	}
+	put_causes(pg, causes, ARRAY_SIZE(causes), base);
 	if (c[PROFILE_STACKS_CONTINUED])
 		put_count(pg, SUMMARY_PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
 			  "beyond the copy, by frame pointers");
@@ -358,10 +369,7 @@ static void put_stacks(const struct summary_page *pg)
 /* Programs that tell the spans of their threads. */
 static void put_spans(const struct summary_page *pg)
 {
-	static const struct {
-		enum profile_counter counter;
-		const char *name, *why;
-	} causes[] = {
+	static const struct summary_cause causes[] = {
 		{PROFILE_SPANS_UNREAD, "  not read",
 		 "no reader had come to the program, or to them"},
 		{PROFILE_SPANS_LATE, "  not in time", "the reader had to wait, or came later"},
@@ -380,11 +388,7 @@ static void put_spans(const struct summary_page *pg)
 		  "of programs that tell their spans");
 	put_count(pg, SUMMARY_PLAIN, "  in spans", c[PROFILE_SPANS_LINKED], all, NULL);
 	put_count(pg, SUMMARY_PLAIN, "  in none", c[PROFILE_SPANS_OUTSIDE], all, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
-		if (c[causes[i].counter])
-			put_count(pg, SUMMARY_WARN, causes[i].name, c[causes[i].counter], all,
-				  causes[i].why);
-	}
+	put_causes(pg, causes, ARRAY_SIZE(causes), all);
 }
 
 static int compare_self(const void *a, const void *b, void *ctx)
