@@ -6,13 +6,14 @@ program would. readers.py PERFWALK [--rate HZ] [--rounds N] [--python PATH]..., 
 import argparse
 import collections
 import os
-import random
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+import agreement  # beside this file
 
 WORK = """
 import sys, time
@@ -97,25 +98,6 @@ def chains(path):
     return counts
 
 
-def agreement(a, b):
-    """The common part of two distributions: 1 if they are the same."""
-    n, m = a.total(), b.total()
-    return sum(min(a[key] / n, b[key] / m) for key in a if key in b)
-
-
-def by_chance(a, b):
-    both = list((a + b).elements())
-    return statistics.mean(agreement(collections.Counter(both[:a.total()]), collections.Counter(both[a.total():]))
-                           for _ in range(20) if not random.shuffle(both))
-
-
-def leaves(counts):
-    out = collections.Counter()
-    for chain, n in counts.items():
-        out[chain[-1]] += n
-    return out
-
-
 def compare(python, seconds, recorders):
     """Each records the program in turn."""
     program = os.path.join(os.path.dirname(__file__), "../workloads/calls.py")
@@ -129,9 +111,7 @@ def compare(python, seconds, recorders):
             p.kill()
         seen[name] = chains(path)
     a, b = seen.values()
-    for what, x, y in (("leaves", leaves(a), leaves(b)), ("whole stacks", a, b)):
-        print(f"  {what} of {a.total()} and {b.total()} samples agree to {agreement(x, y):.1%}; "
-              f"by chance alone {by_chance(x, y):.1%}")
+    agreement.show(a, b)
 
 
 def judge(python, args, recorders):

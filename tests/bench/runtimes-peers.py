@@ -8,7 +8,6 @@ import argparse
 import collections
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -17,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import agreement  # beside this file
 
 WORKLOADS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../workloads")
 PYTHON = os.path.realpath(sys.executable)
@@ -129,25 +130,6 @@ def chains(read, path):
     return counts
 
 
-def agreement(a, b):
-    """The common part of two distributions: 1 if they are the same."""
-    n, m = a.total(), b.total()
-    return sum(min(a[key] / n, b[key] / m) for key in a if key in b)
-
-
-def by_chance(a, b):
-    both = list((a + b).elements())
-    return statistics.mean(agreement(collections.Counter(both[:a.total()]), collections.Counter(both[a.total():]))
-                           for _ in range(20) if not random.shuffle(both))
-
-
-def leaves(counts):
-    out = collections.Counter()
-    for chain, n in counts.items():
-        out[chain[-1]] += n
-    return out
-
-
 # ---- Runs ----
 
 def start_recorder(command, pid):
@@ -174,9 +156,7 @@ def compare(perfwalk, name, peer, args, where):
             p.kill()
     read = {"cpu-prof": read_cpuprofile, "jfr": read_jfr}.get(name, read_folded)
     a, b = chains(read_folded, ours), chains(read, its)
-    for what, x, y in (("leaves", leaves(a), leaves(b)), ("whole stacks", a, b)):
-        print(f"  {what} of {a.total()} and {b.total()} samples agree to {agreement(x, y):.1%}; "
-              f"by chance alone {by_chance(x, y):.1%}")
+    agreement.show(a, b)
 
 
 def cost(peer, args, where, recorder, options):
