@@ -106,12 +106,12 @@ static int compare_samples(const void *a, const void *b)
 	return (x->sample > y->sample) - (x->sample < y->sample);
 }
 
-/* The first of a thread; n: it has none. */
 static bool is_of(const struct cpu_sample *s, const struct thread_time *t)
 {
 	return s->tid == t->tid && s->pid == t->pid;
 }
 
+/* The first of a thread; n: it has none. */
 static uint32_t find_first(const struct cpu_sample *samples, uint32_t n,
 			   const struct thread_time *t)
 {
