@@ -512,13 +512,13 @@ def of_a_process_that_computes():
     rig.end(p)
 
 
-def of_a_process_that_hangs():
-    """No thread of it switches: all its time is of the block it was found in."""
+def of_a_process_that_hangs(*prefix):
+    """No thread of it switches: all its time is of the block it was found in. prefix: a command that runs perfwalk."""
     p = rig.start([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True)
     rig.check(p.stdout.readline() == "ready\n", "a process that hangs")
     tids = [int(x) for x in os.listdir(f"/proc/{p.pid}/task")]
     rig.wait_for("all threads wait", lambda: all(rig.status_of(f"{p.pid}/task/{t}")["State"].startswith("S") for t in tids))
-    out = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", *sum((["-o", f"hangs.{s}"] for s in HANGS_SUFFIXES), [])], cwd=rig.workdir(),
+    out = subprocess.run([*prefix, rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", *sum((["-o", f"hangs.{s}"] for s in HANGS_SUFFIXES), [])], cwd=rig.workdir(),
                          capture_output=True, text=True, timeout=120, check=True).stdout
     us = 1e6 * len(tids) * float(re.search(r" for ([\d.]+) s on ", out)[1])
     stacks = folded_of("hangs.pb.gz", of=rig.comm_of(p.pid))
@@ -604,6 +604,7 @@ def main():
     wire_form()
     of_a_process_that_computes()
     of_a_process_that_hangs()
+    of_a_process_that_hangs(*UNMOUNTED)
     of_many_threads_that_hang()
     of_one_that_only_sleeps()
     beside_memory(program)
