@@ -26,7 +26,9 @@
 #define MAX_MAPS_BYTES (1 << 20)
 #define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
-#define LOG_SECONDS    600
+/* One that is asked about less often than that has been there for a while: its loader is done. */
+#define LOADED_NS   (2 * NSEC_PER_SEC)
+#define LOG_SECONDS 600
 /* The kernel says on which CPU a thread is, not whether it was on another one since the sample. To
  * go there, run and come back takes it longer than this; also if somebody moves it all the time,
  * which shows in other samples of it. */
@@ -41,7 +43,8 @@ struct reader_client {
 	struct readable readable; /* of it */
 	struct interp *interp;	  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
-	bool hopeless, told;
+	bool hopeless; /* none is known there, or not understood; it may come yet */
+	bool told;
 	struct contexts *contexts;     /* NULL: its threads publish none */
 	bool by_stat;		       /* only the kernel says the CPU of its threads */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
@@ -158,7 +161,6 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.memory = owned_memory,
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
-		.hopeless = m->client.image == 0,
 		.contexts = contexts_of(&m->client.threads),
 		.by_stat = !m->client.threads.has_context || !m->client.threads.context_cpu,
 		.goroutines = goroutines_of(&m->client.threads),
@@ -231,8 +233,11 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 	return true;
 }
 
-static void give_up(struct reader_client *client, const char *why)
+/* While a loader maps a library, other bytes stand in its place, so the answer is not final. */
+static void find_none(struct reader_client *client, const char *why)
 {
+	if (client->hopeless || client->delay_ns < LOADED_NS)
+		return;
 	client->hopeless = true;
 	log_debug("process %u: its frames are not read: %s", client->pid, why);
 }
@@ -245,8 +250,8 @@ static bool is_open(struct reader_client *client)
 	uint64_t now;
 	int r;
 
-	if (client->interp || client->hopeless)
-		return client->interp != NULL;
+	if (client->interp)
+		return true;
 	now = clock_monotonic_ns();
 	if (now < client->next_try_ns)
 		return false;
@@ -255,9 +260,9 @@ static bool is_open(struct reader_client *client)
 		client->delay_ns *= 2;
 	r = interp_new(&client->interp, &memory, client->image, &why);
 	if (r == -ENOTSUP)
-		give_up(client, why);
+		find_none(client, why);
 	else if (r == -ENOENT)
-		give_up(client, "there is no interpreter in it");
+		find_none(client, "there is no interpreter in it");
 	else if (r == -ENOMEM && log_ratelimit(&client->all->no_memory, LOG_SECONDS))
 		log_warning("process %u: its functions have no names: this reader has no memory "
 			    "left for its interpreter",
@@ -328,8 +333,8 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 	size_t n = 0;
 
 	ret->n = 0;
-	ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
-	if (!thread.tid || client->hopeless)
+	ret->result = client_has_interpreter(client) ? FRAME_RECORD_LATE : FRAME_RECORD_NONE;
+	if (!thread.tid || !client->image)
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
@@ -340,10 +345,10 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		c->sample = NULL;
 	}
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
-	if (client->hopeless)
-		ret->result = FRAME_RECORD_NONE;
-	if (!client->interp)
+	if (!client->interp) {
+		ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
 		return;
+	}
 	/* Where the evaluation is may be known only once it was seen. */
 	if (!client->told && interp_eval_range(client->interp, 0, &start, &end))
 		tell_code(client, t);
@@ -353,7 +358,7 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 
 bool client_has_interpreter(const struct reader_client *client)
 {
-	return !client->hopeless;
+	return client->image && (client->interp || !client->hopeless);
 }
 
 /* ---- Thread contexts, and labels of goroutines ---- */
