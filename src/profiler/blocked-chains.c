@@ -26,7 +26,7 @@ struct blocked_chain {
 	struct process_memory memory;
 	uint64_t image;
 	struct interp *interp; /* NULL: it is not open */
-	bool hopeless;	       /* not understood */
+	bool hopeless;	       /* none is known there, or not understood; it may come yet */
 };
 
 struct blocked_chains {
@@ -102,6 +102,15 @@ static void keep_open(struct blocked_chain *p)
 	*place = p;
 }
 
+/* Not while it may be about to be loaded. */
+static void find_none(struct blocked_chain *p, const char *why)
+{
+	if (p->hopeless || !process_memory_is_loaded(&p->memory))
+		return;
+	p->hopeless = true;
+	log_debug("process %u: frames of its blocked threads are not read: %s", p->memory.pid, why);
+}
+
 /* One that has just begun is tried again, with back-off. */
 static bool is_open(struct blocked_chain *p)
 {
@@ -109,20 +118,20 @@ static bool is_open(struct blocked_chain *p)
 	const char *why = "";
 	int r;
 
-	if (p->interp || p->hopeless)
-		return p->interp != NULL;
+	if (p->interp)
+		return true;
 	if (!process_memory_try(&p->memory))
 		return false;
 	r = interp_new(&p->interp, &memory, p->image, &why);
-	p->hopeless = r == -ENOTSUP || r == -ENOENT;
-	if (r == 0)
-		keep_open(p);
-	else
+	if (r == -ENOTSUP || r == -ENOENT)
+		find_none(p, why);
+	if (r != 0) {
 		process_memory_leave(&p->memory);
-	if (p->hopeless)
-		log_debug("process %u: frames of its blocked threads are not read: %s",
-			  p->memory.pid, why);
-	return r == 0;
+		return false;
+	}
+	p->hopeless = false;
+	keep_open(p);
+	return true;
 }
 
 /* ---- Threads ---- */

@@ -10,6 +10,8 @@
 #define MAX_MAPS_BYTES (8u << 20)
 #define MIN_DELAY_NS   (100 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
+/* A loader that takes longer is met by a later attempt. */
+#define LOADED_NS (2 * NSEC_PER_SEC)
 /* A collector makes and leaves memory all the time. */
 #define MAX_MAPS_DELAY_NS NSEC_PER_SEC
 
@@ -58,6 +60,11 @@ bool process_memory_try(struct process_memory *m)
 		m->fd = m->source->open_memory(m->source->ctx, m->pid, m->image);
 	m->refused = m->fd == -EPERM || m->fd == -EACCES;
 	return m->fd >= 0;
+}
+
+bool process_memory_is_loaded(const struct process_memory *m)
+{
+	return m->delay_ns >= LOADED_NS;
 }
 
 void process_memory_keep(struct process_memory *m)

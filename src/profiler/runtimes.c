@@ -31,7 +31,7 @@ struct process_runtime {
 	struct stepper *stepper; /* NULL: not understood yet */
 	uint32_t n_vain;
 	uint64_t proven_ns; /* when a frame was, or it was opened */
-	bool hopeless;	    /* not understood, or not permitted */
+	bool hopeless;	    /* none is known there, not understood, or not permitted */
 };
 
 struct runtimes {
@@ -112,8 +112,10 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 
 static void give_up(struct process_runtime *p, const char *why)
 {
-	p->hopeless = true;
 	process_memory_leave(&p->memory);
+	if (p->hopeless)
+		return;
+	p->hopeless = true;
 	log_debug("process %u: frames of its runtime are not read: %s", p->memory.pid, why);
 }
 
@@ -123,25 +125,26 @@ static bool is_open(struct process_runtime *p)
 	const char *why;
 	int r;
 
-	if (p->stepper || p->hopeless)
-		return p->stepper != NULL;
+	if (p->stepper)
+		return true;
 	if (!process_memory_try(&p->memory)) {
-		if (p->memory.refused)
+		if (p->memory.refused && !p->hopeless)
 			give_up(p, "its memory may not be read");
 		return false;
 	}
 	r = stepper_new(&p->stepper, &memory, p->image, &why);
-	if (r == -ENOTSUP)
-		give_up(p, why);
-	else if (r == -ENOENT)
-		give_up(p, "there is none in it");
-	else if (r == 0)
-		p->proven_ns = p->all->began_ns;
-	if (r == 0)
-		log_debug("process %u: %s %s%s", p->memory.pid, stepper_name(p->stepper),
-			  stepper_release(p->stepper),
-			  stepper_is_tried(p->stepper) ? "" : ", an untested version");
-	return r == 0;
+	/* While a loader maps a library, other bytes stand in its place: a later attempt may find
+	 * it. */
+	if ((r == -ENOTSUP || r == -ENOENT) && process_memory_is_loaded(&p->memory))
+		give_up(p, r == -ENOENT ? "there is none in it" : why);
+	if (r != 0)
+		return false;
+	p->hopeless = false;
+	p->proven_ns = p->all->began_ns;
+	log_debug("process %u: %s %s%s", p->memory.pid, stepper_name(p->stepper),
+		  stepper_release(p->stepper),
+		  stepper_is_tried(p->stepper) ? "" : ", an untested version");
+	return true;
 }
 
 /* The process is another program by now: it does without until it is looked at anew. */
