@@ -105,8 +105,12 @@ static bool is_known(const struct switch_thread *t, const struct key *k, uint64_
 /* It was sampled, with all that can be read of it. */
 static bool has_stack(const struct switch_thread *t, const struct key *k)
 {
-	return t->sampled_key == t->key &&
-	       k->stacks[t->sampled].stack->marker != PROFILE_MARKER_RUNTIME_LATE;
+	uint32_t marker;
+
+	if (t->sampled_key != t->key)
+		return false;
+	marker = k->stacks[t->sampled].stack->marker;
+	return marker != PROFILE_MARKER_RUNTIME_LATE && marker != PROFILE_MARKER_RUNTIME_UNPROVEN;
 }
 
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone)

@@ -146,8 +146,8 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
  * stack; others at the next call. Each place is offered a few times at most, or each block once
  * where places are not known. Blocks in known places are offered once if they last a second and
  * much longer than those before. Where stacks vary, each block without a stack of its own is
- * offered once, and one in so many from some stacks on; a stack without its interpreter's frames is
- * none.
+ * offered once, and one in so many from some stacks on; a stack whose interpreter's frames were not
+ * read, or not proven, is none.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);

@@ -925,7 +925,7 @@ static void test_unusual(void)
 }
 
 /* Where an interpreter runs, each long block is looked at that has no stack of its own, or one
- * without the interpreter's frames; and one in so many when some were seen. */
+ * without proven frames of the interpreter; and one in so many when some were seen. */
 static void test_varies(void)
 {
 	struct told told;
@@ -942,7 +942,9 @@ static void test_varies(void)
 
 		o.time_ns = 1000 + i * 1000000;
 		stack->addresses[0] = i % 2;
-		stack->marker = late ? PROFILE_MARKER_RUNTIME_LATE : PROFILE_N_MARKERS;
+		stack->marker = !late	     ? PROFILE_N_MARKERS
+				: i % 8 == 3 ? PROFILE_MARKER_RUNTIME_LATE
+					     : PROFILE_MARKER_RUNTIME_UNPROVEN;
 		switches_out(s, &o);
 		if (i < 16 && (sampled || late))
 			switches_stack(s, &o, stack);
