@@ -37,13 +37,18 @@ def make_root():
     return root
 
 
-def unpack(root):
+def make_bundle():
+    """The archive and its list of parts: copies, for another test may make them anew at any time."""
     build = os.path.dirname(rig.perfwalk())
     with rig.make_alone():
         p = subprocess.run(["make", "-s", "bundle"], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                            check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
-    rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
-    archive = max(glob.glob(os.path.join(build, "perfwalk-bundle-*.tar.xz")), key=os.path.getmtime)
+        rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
+        newest = [max(glob.glob(os.path.join(build, "perfwalk-bundle-*" + end)), key=os.path.getmtime) for end in (".tar.xz", ".spdx.json")]
+        return [shutil.copy(name, rig.path(os.path.basename(name))) for name in newest]
+
+
+def unpack(root, archive):
     names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
     rig.check(any(n.endswith("/doc/perfwalk/perfwalk.conf") for n in names), "the default configuration is in its documentation")
@@ -52,13 +57,11 @@ def unpack(root):
               "systemd finds the generator that chooses the unit's drop-in")
     mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
     rig.check(mode == 0o2755, f"a directory that was there keeps its mode: {mode:o}")
-    return archive
 
 
-def check_parts(root, program):
+def check_parts(root, program, parts_list):
     """The list of parts tells of each file of the archive what it is, as the file itself and dpkg say."""
-    build = os.path.dirname(rig.perfwalk())
-    with open(max(glob.glob(os.path.join(build, "perfwalk-bundle-*.spdx.json")), key=os.path.getmtime), encoding="utf-8") as f:
+    with open(parts_list, encoding="utf-8") as f:
         document = json.load(f)
     wrong = spdx.problems(document)
     rig.check(not wrong, "the list of parts is SPDX 2.3" + "".join("\n    " + w for w in wrong[:20]))
@@ -169,11 +172,12 @@ def main():
     if not os.path.exists(os.path.join(os.path.dirname(rig.perfwalk()), "Makefile")):
         rig.skip("the program under test is not in its build directory")
     root = make_root()
-    archive = unpack(root)
+    archive, parts_list = make_bundle()
+    unpack(root, archive)
     program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
     check_shipped(root + program, None, os.path.dirname(rig.perfwalk()), ["/usr/local/lib/perfwalk"])
     check_libraries(root, program)
-    check_parts(root, program)
+    check_parts(root, program, parts_list)
     rig.start(["./chain"], cwd=rig.build_workloads("chain"))
     programs = [("chain", ["_start", "...", "main", "chain_one", "chain_two"]), *start_musl(root)]
     check_capture(root, program, programs)
