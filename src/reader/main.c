@@ -42,7 +42,7 @@ struct reader_role {
 		struct peek *peek;
 		int event; /* negative: none */
 		bool is_new;
-		struct peek_sample sample; /* its newest */
+		struct peek_sample sample;
 	} watched[READER_MAX_EVENTS];
 	int profiler; /* a socket; negative: none */
 	struct clients *clients;
@@ -191,22 +191,30 @@ static struct watched *next_new(struct reader_role *r)
 	return oldest;
 }
 
+/* Who was sampled while it ran goes on before the next one does. Who blocked stands still: another
+ * thread came onto the CPU before the reader did, and may have been sampled as it left. */
+static uint32_t n_read(const struct reader_role *r, uint32_t event)
+{
+	return r->setup.events[event].options.use == SAMPLE_USE_BLOCKS ? PEEK_MAX : 1;
+}
+
 static void read_new(struct reader_role *r)
 {
 	struct reader_client *client;
 	struct watched *w;
-	uint32_t n_older;
 
 	for (uint32_t i = 0; i < r->setup.n_events; i++) {
 		w = &r->watched[i];
-		w->is_new = w->peek && peek_newest(w->peek, &w->sample, &n_older);
-		r->role.status->counts.reader.passed_over += w->is_new ? n_older : 0;
+		if (!w->peek)
+			continue;
+		r->role.status->counts.reader.passed_over += peek_look(w->peek, n_read(r, i));
+		w->is_new = peek_next(w->peek, &w->sample);
 	}
 	while ((w = next_new(r))) {
 		client = clients_find(r->clients, w->sample.pid);
 		if (client)
 			read_stack(r, client, w);
-		w->is_new = false;
+		w->is_new = peek_next(w->peek, &w->sample);
 	}
 }
 

@@ -17,8 +17,11 @@ enum { MAX_RECORD = 65536 }; /* its size has 16 bits */
 struct peek {
 	struct ring ring;
 	struct record_layout layout;
-	uint64_t at, newest; /* where the last record ends, and where the last sample begins */
-	uint64_t *copy;	     /* of a record that wraps */
+	uint64_t at;		      /* where the last record ends */
+	uint64_t seen[PEEK_MAX];      /* where the newest samples begin: a ring */
+	uint32_t n_seen, next;	      /* of all samples that were new; the one to be returned */
+	uint64_t current;	      /* where that begins that was returned last */
+	uint64_t *copy;		      /* of a record that wraps */
 	size_t ids, time, cpu, least; /* offsets in a sample; its least size */
 };
 
@@ -61,7 +64,7 @@ int peek_new(struct peek **ret, const struct sample_options *options,
 		free(p);
 		return r;
 	}
-	p->at = p->newest = load_head(p);
+	p->at = p->current = load_head(p);
 	*ret = p;
 	return 0;
 }
@@ -97,44 +100,49 @@ static struct peek_sample sample_at(const struct peek *p, uint64_t at)
 	};
 }
 
-bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older)
+uint32_t peek_look(struct peek *p, uint32_t n)
 {
 	uint64_t head = load_head(p), begin = p->at;
-	struct peek_sample newest = {.time_ns = 0};
 	struct perf_event_header h;
-	uint32_t n = 0;
 
-	*ret_older = 0;
+	p->next = p->n_seen = 0;
 	if (head - begin > p->ring.data_bytes)
 		begin = head;
 	for (p->at = head; begin != head; begin += h.size) {
 		uint64_t word = word_at(p, begin);
 
 		memcpy(&h, &word, sizeof(h));
-		if (h.size < sizeof(h) || h.size % 8 || h.size > head - begin)
-			return false;
-		if (h.type != PERF_RECORD_SAMPLE || h.size < p->least)
-			continue;
-		newest = sample_at(p, begin);
-		p->newest = begin;
-		n++;
+		if (h.size < sizeof(h) || h.size % 8 || h.size > head - begin) {
+			p->n_seen = 0;
+			return 0;
+		}
+		if (h.type == PERF_RECORD_SAMPLE && h.size >= p->least)
+			p->seen[p->n_seen++ % PEEK_MAX] = begin;
 	}
-	if (n == 0 || !peek_is_there(p))
-		return false;
-	*ret = newest;
-	*ret_older = n - 1;
-	return true;
+	p->next = p->n_seen > n ? p->n_seen - n : 0;
+	return p->next;
+}
+
+bool peek_next(struct peek *p, struct peek_sample *ret)
+{
+	while (p->next < p->n_seen) {
+		p->current = p->seen[p->next++ % PEEK_MAX];
+		*ret = sample_at(p, p->current);
+		if (peek_is_there(p))
+			return true;
+	}
+	return false;
 }
 
 /* A part of it may have been overwritten meanwhile. */
 bool peek_is_there(const struct peek *p)
 {
-	return load_head(p) - p->newest <= p->ring.data_bytes / 2;
+	return load_head(p) - p->current <= p->ring.data_bytes / 2;
 }
 
 static const void *whole_record(struct peek *p, size_t n)
 {
-	size_t offset = p->newest & (p->ring.data_bytes - 1), first = p->ring.data_bytes - offset;
+	size_t offset = p->current & (p->ring.data_bytes - 1), first = p->ring.data_bytes - offset;
 
 	if (n <= first)
 		return p->ring.data + offset;
@@ -146,7 +154,7 @@ static const void *whole_record(struct peek *p, size_t n)
 bool peek_record(struct peek *p, struct record *ret)
 {
 	struct perf_event_header h;
-	uint64_t word = word_at(p, p->newest);
+	uint64_t word = word_at(p, p->current);
 
 	memcpy(&h, &word, sizeof(h));
 	return h.type == PERF_RECORD_SAMPLE && h.size >= p->least && h.size <= p->ring.data_bytes &&

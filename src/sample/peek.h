@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Looks at the newest sample of a ring without taking it out: another process reads the ring. For a
- * process that each sample wakes.
+ * Looks at the newest samples of a ring without taking them out: another process reads the ring.
+ * For a process that each sample wakes.
  */
 #include "src/sample/sample.h"
 
@@ -19,14 +19,16 @@ int peek_new(struct peek **ret, const struct sample_options *options,
 	     const struct sample_features *features, int fd, uint64_t ring_bytes);
 struct peek *peek_free(struct peek *p);
 
-/*
- * The newest sample since the last call; false: there is none, or the kernel has overwritten it.
- * *ret_older: how many others came since the last call.
- */
-bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older);
+#define PEEK_MAX 4
+/* Looks for the newest samples since the last call, up to n of them, at most PEEK_MAX. Returns how
+ * many it passed over, since they are older. */
+uint32_t peek_look(struct peek *p, uint32_t n);
+/* The oldest of them that was not returned yet; false: there is none, or the kernel has overwritten
+ * it. */
+bool peek_next(struct peek *p, struct peek_sample *ret);
 
 /*
- * The whole sample of the last peek_newest(), valid until its next call; false: it contradicts
+ * The whole sample of the last peek_next(), valid until its next call; false: it contradicts
  * itself. Its pointers lead into the ring: use what you read there only if peek_is_there() is true
  * afterwards.
  */
