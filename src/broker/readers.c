@@ -294,8 +294,9 @@ bool broker_wakes_readers(const struct broker *b, uint32_t index)
 {
 	const struct broker_event *e = &b->options.events[index];
 
-	/* Plain switches have no filter: those of the readers themselves would wake them. */
-	return index == 0 || (e->use == SAMPLE_USE_BLOCKS && !e->switch_fields.plain);
+	/* Plain switches of whole CPUs have no filter: the readers' own would wake them. */
+	return index == 0 ||
+	       (e->use == SAMPLE_USE_BLOCKS && (b->options.n_pids > 0 || !e->switch_fields.plain));
 }
 
 /*

@@ -251,13 +251,12 @@ def of_the_host(program, what, *before):
               f"them without a stack, for {sure / MS:.0f} ms of the waits alone")
 
 
-UNMOUNTED = ["unshare", "-m", "sh", "-c", 'umount /sys/kernel/tracing && exec "$0" "$@"']
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
 
 
 def without_tracefs(program):
     """The records of switches that the kernel has of tasks, and samples of its own event, tell the same."""
-    p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "-o", "p.pb.gz", "--", program, str(ROUNDS)],
+    p = subprocess.run([*rig.WITHOUT_TRACEFS, rig.perfwalk(), "record", "--off-cpu", "-o", "p.pb.gz", "--", program, str(ROUNDS)],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
     rig.check(p.returncode == 0 and "bad records" not in p.stdout, f"without tracefs: {p.returncode}: {p.stderr[-300:]}")
     # Only the stack of a block itself says where it was: those that a full ring lost are told as not seen.
@@ -266,7 +265,7 @@ def without_tracefs(program):
     check_blocks(folded_of("p.pb.gz", "contentions"))
     check_accounting(p.stdout)
     for who in ("-p", str(os.getpid())), ("-a",):
-        p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "-e", "context-switches", "--off-cpu", *who, "-d", "1"],
+        p = subprocess.run([*rig.WITHOUT_TRACEFS, rig.perfwalk(), "record", "-e", "context-switches", "--off-cpu", *who, "-d", "1"],
                            capture_output=True, text=True, timeout=60, check=False)
         rig.check(p.returncode == 2 and "mount -t tracefs" in p.stderr, f"not beside its own event, {who}: {p.stderr.strip()[:200]}")
 
@@ -280,7 +279,7 @@ time.sleep(100)
 
 def of_a_thread_that_executes():
     """It takes the number of the first thread, which ends: what comes then is no end of that."""
-    p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "--idle", "-o", "e.pb.gz", "--", sys.executable, "-c", EXECS],
+    p = subprocess.run([*rig.WITHOUT_TRACEFS, rig.perfwalk(), "record", "--off-cpu", "--idle", "-o", "e.pb.gz", "--", sys.executable, "-c", EXECS],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=60, check=False)
     us = sum(us for _, us in folded_of("e.pb.gz", of="sleep"))
     rig.check(p.returncode == 0 and us >= 1000 * MS, f"a program that a second thread executes sleeps for a second: {us / MS:.0f} ms")
@@ -586,7 +585,7 @@ def of_one_that_only_sleeps():
 def refused_configs():
     for more, word, *before in (("[filter]\ninclude_cpus = 0\n", "include_cpus"),
                        ("[event:page-faults]\n[event:context-switches]\n[event:cpu-migrations]\n[event:major-faults]\n", "too many"),
-                       ("[event:context-switches]\n", "mount -t tracefs", *UNMOUNTED), ("locks = yes\n", "mount -t tracefs", *UNMOUNTED)):
+                       ("[event:context-switches]\n", "mount -t tracefs", *rig.WITHOUT_TRACEFS), ("locks = yes\n", "mount -t tracefs", *rig.WITHOUT_TRACEFS)):
         rig.write("refused.conf", "[off_cpu]\nenabled = yes\n" + more)
         p = subprocess.run([*before, rig.perfwalk(), "run", "-c", rig.path("refused.conf"), "--check-config"], capture_output=True, text=True,
                            timeout=60, check=False)
@@ -604,7 +603,7 @@ def main():
     wire_form()
     of_a_process_that_computes()
     of_a_process_that_hangs()
-    of_a_process_that_hangs(*UNMOUNTED)
+    of_a_process_that_hangs(*rig.WITHOUT_TRACEFS)
     of_many_threads_that_hang()
     of_one_that_only_sleeps()
     beside_memory(program)
@@ -615,10 +614,10 @@ def main():
     without_root(program)
     of_the_host(program, "the host")
     of_too_many_switches()
-    of_the_host(program, "the host without tracefs", *UNMOUNTED)
+    of_the_host(program, "the host without tracefs", *rig.WITHOUT_TRACEFS)
     refused_configs()
     of_the_daemon(program, "the daemon")
-    of_the_daemon(program, "the daemon without tracefs", *UNMOUNTED)
+    of_the_daemon(program, "the daemon without tracefs", *rig.WITHOUT_TRACEFS)
 
 
 rig.run(main)

@@ -31,6 +31,8 @@ os.environ.pop("DEBUGINFOD_URLS", None)  # names come from this host, but for th
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 WORKLOADS = os.path.join(TOP, "tests", "workloads")
+# After need_tracefs().
+WITHOUT_TRACEFS = ["unshare", "-m", "sh", "-c", 'umount /sys/kernel/tracing && exec "$0" "$@"']
 # As root the exporter runs as a user of its own; with credentials it would not run as nobody.
 NETWORK_USER = next((p.pw_name for p in pwd.getpwall() if p.pw_name in ("sys", "games", "mail")), "") \
     if os.geteuid() == 0 else ""

@@ -78,10 +78,10 @@ def own_waits(name, event, functions):
     return told, right, unread
 
 
-def check_own_clocks(language, functions, least_ms, *command):
+def check_own_clocks(language, functions, least_ms, *command, within=()):
     """The program says how long each of its functions waited; so long it did for sure in each call, whatever the host does."""
     name = rig.path(f"{language}.pb.gz")
-    p = subprocess.run([rig.perfwalk(), "record", "--wall", "-o", name, "--", *command, str(ROUNDS)], stdout=subprocess.PIPE, text=True,
+    p = subprocess.run([*within, rig.perfwalk(), "record", "--wall", "-o", name, "--", *command, str(ROUNDS)], stdout=subprocess.PIPE, text=True,
                        timeout=120, check=True)
     prefix = next(iter(functions)).rpartition(".")
     truth = {prefix[0] + prefix[1] + k: (int(sure) / 1000, int(unsure) / 1000)
@@ -158,7 +158,9 @@ def main():
         for event in ("off_cpu", "wall"):
             check(name, event, expected)
         rig.end(p)
-    check_own_clocks("Python", PYTHON, {"naps": 7, "dozes": 3}, sys.executable, os.path.join(rig.WORKLOADS, "pywaits.py"))
+    python = sys.executable, os.path.join(rig.WORKLOADS, "pywaits.py")
+    check_own_clocks("Python", PYTHON, {"naps": 7, "dozes": 3}, *python)
+    check_own_clocks("Python without tracefs", PYTHON, {"naps": 7, "dozes": 3}, *python, within=rig.WITHOUT_TRACEFS)
     check_own_clocks("Java", OWN_JAVA, JAVA_MS, "java", "-Xint", "-cp", classes, "OwnWaits")
 
 
