@@ -9,6 +9,7 @@
 
 #include "src/process/credentials.h"
 #include "src/process/message.h"
+#include "src/process/role.h"
 #include "src/process/spawn.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
@@ -59,8 +60,10 @@ void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int as
 	int exe;
 
 	(void)snprintf(title, sizeof(title), "perfwalk: %s", name);
-	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
+	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. One that came
+	 * since the fork is pending here, too. */
 	(void)setsid();
+	role_ignore_signals();
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	worsen_oom_score(oom_score);
