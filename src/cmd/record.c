@@ -52,16 +52,19 @@ struct record_run {
 static void exec_command(char **argv, bool allocations, int gate, int exec_fd)
 {
 	sigset_t none;
+	ssize_t n;
 	char byte;
 	int e;
 
 	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	if (allocations)
 		allocations_preload();
 	/* One byte: go. End of file: perfwalk gave up. */
-	if (read(gate, &byte, 1) != 1)
+	n = read(gate, &byte, 1);
+	/* A signal that ends it does so now: until then perfwalk opens events of it. */
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (n != 1)
 		_exit(EXIT_CODE_OWN_FAILURE);
 	(void)execvp(argv[0], argv);
 	e = errno;

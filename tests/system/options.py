@@ -212,6 +212,27 @@ def stubborn_commands():
     os.close(master)
 
 
+def early_interrupts():
+    """The terminal's Ctrl-C also comes while perfwalk's own processes are just being made: these go on."""
+    for _ in range(10):
+        master, slave = pty.openpty()
+        p = rig.start(["setsid", "-wc", rig.perfwalk(), "record", "-o", rig.path("early.folded"), "--", "sleep", "600"],
+                      stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        rig.wait_for("a child", lambda: [c for perfwalk in rig.children_of(p.pid) for c in rig.children_of(perfwalk)])
+        os.write(master, b"\x03")
+        shown = b""
+        try:
+            while more := os.read(master, 4096):
+                shown += more
+        except OSError:
+            pass  # the other side is closed
+        os.close(master)
+        status = p.wait(rig.PATIENCE)
+        right = status == 128 + signal.SIGINT and b"killed" not in shown
+        rig.check(right, f"an early Ctrl-C ends the command: {status}" + ("" if right else f"\n{shown.decode()[-600:]}"))
+
+
 def on_a_terminal():
     master, slave = pty.openpty()
     p = rig.start([rig.perfwalk(), "record", "-a", "-d", "2"], stdin=subprocess.DEVNULL,
@@ -242,6 +263,7 @@ def main():
     interrupt(directory)
     command_outlives_duration()
     stubborn_commands()
+    early_interrupts()
     on_a_terminal()
 
 
