@@ -366,6 +366,7 @@ int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_
 		if (broker_wakes_readers(b, i))
 			add_event(&s, &b->events[i]);
 	}
+	s.of_tasks = b->options.n_pids > 0;
 	s.realtime = put_in_front(b, supervisor_pid(b->supervisor, who), who.index);
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)

@@ -51,6 +51,7 @@ struct reader_role {
 	uint32_t n_shared; /* reads */
 	bool may_read;
 	struct moment rest, last; /* with nothing left to do; at the end of the last read */
+	struct moment woke;	  /* when it began with what is new, of tasks */
 	struct frame_record_stack stack;
 	struct frame_record_context context;
 };
@@ -93,7 +94,8 @@ static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
 	uint64_t time_ns = time_of(r, s);
 
-	return moment_saw(&r->last, &r->rest, time_ns) &&
+	return (moment_saw(&r->last, &r->rest, time_ns) ||
+		(r->setup.of_tasks && moment_saw_since(&r->last, &r->woke, &r->rest, time_ns))) &&
 	       (time_ns == UINT64_MAX || r->last.time_ns - time_ns < MAX_AGE_NS);
 }
 
@@ -203,6 +205,8 @@ static void read_new(struct reader_role *r)
 	struct reader_client *client;
 	struct watched *w;
 
+	if (r->setup.of_tasks)
+		r->woke = moment_now();
 	for (uint32_t i = 0; i < r->setup.n_events; i++) {
 		w = &r->watched[i];
 		if (!w->peek)

@@ -41,6 +41,21 @@ import signal
 signal.signal(signal.SIGUSR1, lambda *_: os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[2:]))
 run(600)
 """
+# A thread of its own for each bit of work, as in a server, beside one that stays.
+THREADS = WORK.format(what="main") + """
+import threading
+def chain_thread():
+    for i in range(20000):
+        pass
+def begin_threads():
+    while time.process_time() < 1.5:
+        t = threading.Thread(target=chain_thread)
+        t.start()
+        t.join()
+threading.Thread(target=begin_threads).start()
+run(1.5)
+"""
+OF_THREADS = {"run", "chain_main", "chain_thread", "begin_threads"}
 FOREVER = "run(600)\n"
 JAVASCRIPT = "function chain_node() { let s = 0; for (let i = 0; i < 20000; i++) s += i % 7; return s; } for (;;) chain_node();"
 PHP = "function chain_php() { $s = 0; for ($i = 0; $i < 20000; $i++) $s += $i % 7; return $s; } for (;;) chain_php();"
@@ -80,6 +95,20 @@ def check_first(python):
     late = sum(s.n for s in stacks if any(f.startswith("[interpreter not read in time]") for f in s.user))
     rig.check(r.status == 0 and 0.7 * 179 < rig.total(stacks) and late < 0.12 * 179,
               f"of a program's first {rig.total(stacks)} samples {late} are late" + ("" if r.status == 0 else r.text()))
+
+
+def check_threads(python):
+    """Threads that begin and end all the time wake the readers for nothing, too; samples are read all the same, and no
+    thread gets another's functions."""
+    folded = rig.path("threads.folded")
+    r = rig.record("-F", "199", "-o", folded, "--", python, "-c", THREADS)
+    rig.check(r.status == 0, "threads that begin and end: recorded" + ("" if r.status == 0 else r.text()))
+    stacks = [s for s in rig.read_folded(folded) if "[interpreter not read in time]" in s.user or OF_THREADS & set(s.user)]
+    n, late = rig.total(stacks), sum(s.n for s in stacks if "[interpreter not read in time]" in s.user)
+    rig.check(n > 50 and late < 0.15 * n, f"threads that begin and end: {late} of {n} samples were not read in time")
+    wrong = [s.user for s in stacks if OF_THREADS & set(s.user) not in
+             ((set(), {"chain_thread"}, {"begin_threads"}) if "start_thread" in s.user else (set(), {"run"}, {"run", "chain_main"}))]
+    rig.check(not wrong, f"threads that begin and end: no functions of another thread {wrong[:3] or ''}")
 
 
 def children(p):
@@ -237,6 +266,7 @@ def main():
     names("executes Node.js", [python, "-c", EXECUTES, os.path.realpath(shutil.which("node")), "-e", JAVASCRIPT],
           want=["chain_first", "chain_node"], executes=True)
     check_first(python)
+    check_threads(python)
     check_replaced(python, env)
     check_stripped(python, env)
     check_apart(python, env)

@@ -23,6 +23,26 @@ static void test_saw(void)
 	CHECK(!saw(500, 1));
 }
 
+static bool saw_since(uint64_t sample_ns, uint64_t n_switches)
+{
+	const struct moment rest = {1000, 7}, woke = {500000, 20}, now = {600000, 20 + n_switches};
+
+	return moment_saw_since(&now, &woke, &rest, sample_ns);
+}
+
+static void test_saw_since(void)
+{
+	CHECK(saw_since(490000, 0));
+	/* It has waited since it woke. */
+	CHECK(!saw_since(490000, 1));
+	/* The sample did not wake it, or not at once. */
+	CHECK(!saw_since(400000, 0));
+	CHECK(!saw_since(500001, 0));
+	/* It was busy then, and may have waited. */
+	CHECK(!moment_saw_since(&(struct moment){3000, 7}, &(struct moment){2000, 7},
+				&(struct moment){1500, 7}, 1500));
+}
+
 static void test_now(void)
 {
 	const struct moment first = moment_now();
@@ -38,6 +58,7 @@ static void test_now(void)
 int main(void)
 {
 	RUN(test_saw);
+	RUN(test_saw_since);
 	RUN(test_now);
 	return 0;
 }
