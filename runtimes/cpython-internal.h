@@ -70,6 +70,7 @@ struct cpython_memo {
 struct python_thread {
 	uint32_t tid;
 	uint32_t n_believed; /* so often: that there is none; or without a look at the list */
+	uint32_t n_none;     /* that there is none was found so often, one time after the other */
 	uint64_t state, newest;
 	uint64_t number; /* of the thread for libc, as its state says */
 };

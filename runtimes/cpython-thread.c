@@ -10,6 +10,7 @@ enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 8192, /* of an interpreter */
 	BELIEVE = 32,	    /* that often: that a thread has no state, or the same one */
+	BELIEVE_DOUBLES = 5,
 };
 
 static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
@@ -88,6 +89,19 @@ static enum chain_result scan(struct cpython *p, uint64_t interp, uint64_t first
 	return CHAIN_NO_THREAD;
 }
 
+/* A thread that has just begun has a state, but does not say so yet: at first that is believed once
+ * only. */
+static void remember_none(struct cpython *p, uint32_t tid, uint64_t newest)
+{
+	struct python_thread *t = remembered(p, tid);
+	uint32_t n = t->tid == tid && !t->state ? t->n_none : 0;
+
+	*t = (struct python_thread){.tid = tid,
+				    .n_believed = BELIEVE >> (BELIEVE_DOUBLES - n),
+				    .n_none = n < BELIEVE_DOUBLES ? n + 1 : n,
+				    .newest = newest};
+}
+
 /* Searches the list of one interpreter; a long list takes several walks. */
 static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 {
@@ -107,8 +121,7 @@ static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 	if (r == CHAIN_NO_THREAD && says)
 		r = scan(p, p->interp, newest, tid, true, n);
 	if (r == CHAIN_NO_THREAD && !cpython_is_spent(p))
-		*remembered(p, tid) =
-			(struct python_thread){.tid = tid, .n_believed = BELIEVE, .newest = newest};
+		remember_none(p, tid, newest);
 	return r;
 }
 
@@ -150,7 +163,8 @@ static enum chain_result find_remembered(struct cpython *p, uint32_t tid, size_t
 		t->n_believed--;
 		return CHAIN_NO_THREAD;
 	}
-	t->tid = 0;
+	if (t->state)
+		t->tid = 0;
 	return CHAIN_UNPROVEN;
 }
 

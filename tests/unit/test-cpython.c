@@ -204,16 +204,49 @@ static void test_unknown_thread(void)
 	for (int v = 0; v < N_VERSIONS; v++) {
 		uint64_t reads;
 
+		uint32_t n_looks = 0;
+
 		open_version(versions[v]);
-		for (int i = 0; i < 3; i++) {
+		for (int i = 0; i < 640; i++) {
 			reads = interp_stats(interp)->reads;
 			interp_begin(interp, 1000, 1 << 20);
 			CHECK_INT(interp_walk(interp, &unknown_thread, frames, 8, &n_frames), ==,
 				  CHAIN_NO_THREAD);
 			CHECK_INT(n_frames, ==, 0);
+			n_looks += interp_stats(interp)->reads - reads >= 4;
 		}
-		/* It is believed for a while. */
-		CHECK_INT(interp_stats(interp)->reads - reads, <, 4);
+		/* It is believed for a while, which doubles. */
+		CHECK(n_looks >= 20 && n_looks <= 25);
+		close_version();
+	}
+}
+
+/* A thread that does not say yet whose its state is gets its frames soon after it has. */
+static void test_beginning(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t at, number, native = 0;
+		bool says;
+		int n = 0;
+
+		open_version(versions[v]);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
+		at = python()->states[0].at;
+		says = py_known(python(), PY_THREAD_NATIVE_ID);
+		number = u64_at(field(at, PY_THREAD_ID));
+		put_u64(field(at, PY_THREAD_ID), 0);
+		if (says) {
+			native = u64_at(field(at, PY_THREAD_NATIVE_ID));
+			put_u64(field(at, PY_THREAD_NATIVE_ID), 0);
+		}
+		for (int i = 0; i < 3; i++)
+			CHECK_INT(walk_first(1000), ==, CHAIN_NO_THREAD);
+		put_u64(field(at, PY_THREAD_ID), number);
+		if (says)
+			put_u64(field(at, PY_THREAD_NATIVE_ID), native);
+		while (walk_first(1000) == CHAIN_NO_THREAD)
+			CHECK_INT(++n, <, 5);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
 		close_version();
 	}
 }
@@ -445,6 +478,7 @@ int main(void)
 	RUN(test_believed);
 	RUN(test_entries);
 	RUN(test_unknown_thread);
+	RUN(test_beginning);
 	RUN(test_budget);
 	RUN(test_missing);
 	RUN(test_reused);
