@@ -30,8 +30,9 @@ struct interpreter {
 	uint64_t start_time_ns, image;
 	uint32_t major, minor; /* the device of its file */
 	bool refused;
-	bool former;	  /* another process has its number now */
-	bool out;	  /* another one has its place */
+	bool former; /* another process has its number now */
+	bool out;    /* another one has its place */
+	bool ended;
 	uint64_t used_ns; /* the time of its process's last sample */
 	struct client_threads threads;
 	struct chain_code code;
@@ -206,7 +207,8 @@ static struct interpreter **find_place(struct readers *r, uint32_t pid)
 	return NULL;
 }
 
-/* The place of the one that has been idle for the longest time; NULL: none was for long. */
+/* The place of one that has ended, or has been idle for the longest time; NULL: none was for long.
+ */
 static struct interpreter **put_one_out(struct readers *r, uint64_t time_ns)
 {
 	struct interpreter **found = NULL;
@@ -214,10 +216,11 @@ static struct interpreter **put_one_out(struct readers *r, uint64_t time_ns)
 	for (int k = 0; k < READERS_MAX_INTERPRETERS; k++) {
 		struct interpreter **i = &r->interpreters[k];
 
-		if (!found || (*i)->used_ns < (*found)->used_ns)
+		if (!found || (*i)->ended > (*found)->ended ||
+		    ((*i)->ended == (*found)->ended && (*i)->used_ns < (*found)->used_ns))
 			found = i;
 	}
-	if ((*found)->used_ns + IDLE_NS > time_ns)
+	if (!(*found)->ended && (*found)->used_ns + IDLE_NS > time_ns)
 		return NULL;
 	if (!(*found)->refused)
 		tell(*found, MESSAGE_CLIENT_GONE);
@@ -264,6 +267,11 @@ struct interpreter *readers_free_interpreter(struct readers *r, struct interpret
 		tell(i, MESSAGE_CLIENT_GONE);
 	free(i);
 	return NULL;
+}
+
+void interpreter_set_ended(struct interpreter *i)
+{
+	i->ended = true;
 }
 
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v)

@@ -47,13 +47,16 @@ enum { READERS_MAX_INTERPRETERS = 256 };
 /*
  * Reports a process to the broker, whose interpreter's file has its first byte at image and is on
  * that device. image 0: it has no interpreter, but its threads have contexts. If there are too
- * many, the one without a sample for the longest time, a minute at least, is put out to make room.
- * NULL: there is none. time_ns: of the sample that wants it, on the clock of samples.
+ * many, one that has ended, or the one without a sample for the longest time, a minute at least, is
+ * put out to make room. NULL: there is none. time_ns: of the sample that wants it, on the clock of
+ * samples.
  */
 struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
 					    uint64_t image, uint32_t major, uint32_t minor,
 					    uint64_t time_ns);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
+/* Its process has ended; some last samples may still come. */
+void interpreter_set_ended(struct interpreter *i);
 /* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
 /* Lets the readers read the labels of its goroutines; for a program without contexts. go_cycle:

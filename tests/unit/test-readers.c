@@ -402,12 +402,12 @@ static void test_a_number_again(void)
 	expect_told(MESSAGE_CLIENT_GONE);
 }
 
-/* One more than there is room for: it gets the place of the one that has had no sample for a
- * minute, and for the longest time. */
+/* One more than there is room for: it gets the place of one that has ended, or of the one that has
+ * had no sample for a minute, and for the longest time. */
 static void test_room(void)
 {
 	const uint64_t minute = UINT64_C(60000000000);
-	struct interpreter *all[READERS_MAX_INTERPRETERS], *one_more;
+	struct interpreter *all[READERS_MAX_INTERPRETERS], *one_more, *another;
 	struct host_process p = its_process;
 
 	for (uint32_t i = 0; i < READERS_MAX_INTERPRETERS; i++) {
@@ -424,13 +424,24 @@ static void test_room(void)
 	CHECK(one_more);
 	expect_told_of(MESSAGE_CLIENT_GONE, 1001);
 	expect_told_of(MESSAGE_INTERPRETER, p.pid);
+	/* One that has ended need not have been idle. */
+	interpreter_set_ended(all[7]);
+	p.pid = 5001;
+	another = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + 10);
+	CHECK(another);
+	expect_told_of(MESSAGE_CLIENT_GONE, 1007);
+	expect_told_of(MESSAGE_INTERPRETER, p.pid);
 	for (uint32_t i = 0; i < READERS_MAX_INTERPRETERS; i++) {
-		CHECK(interpreter_is_in(all[i], time_ns) == (i != 1));
+		bool is_out = i == 1 || i == 7;
+
+		CHECK(interpreter_is_in(all[i], time_ns) == !is_out);
 		readers_free_interpreter(readers, all[i]);
-		expect_told_of(i == 1 ? MESSAGE_N_TYPES : MESSAGE_CLIENT_GONE, 1000 + i);
+		expect_told_of(is_out ? MESSAGE_N_TYPES : MESSAGE_CLIENT_GONE, 1000 + i);
 	}
 	readers_free_interpreter(readers, one_more);
-	expect_told_of(MESSAGE_CLIENT_GONE, p.pid);
+	expect_told_of(MESSAGE_CLIENT_GONE, 5000);
+	readers_free_interpreter(readers, another);
+	expect_told_of(MESSAGE_CLIENT_GONE, 5001);
 }
 
 static int reader = -1; /* its socket */
