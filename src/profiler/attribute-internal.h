@@ -90,12 +90,13 @@ struct attribution {
 	const struct setup_profiler *setup;
 	struct host *host;
 	struct sayings sayings;
-	strid labels;		   /* the span of the sample at hand */
-	uint32_t n_spans;	   /* processes that tell their spans */
-	uint64_t n_labels_refused; /* samples that lack some of their labels */
-	uint64_t labels_told;	   /* how many of them the log has */
-	uint64_t n_not_read;	   /* processes, because the readers have no room */
-	uint32_t n_marked;	   /* files with marks, so far */
+	strid labels;		       /* the span of the sample at hand */
+	uint32_t n_spans;	       /* processes that tell their spans */
+	uint64_t n_labels_refused;     /* samples that lack some of their labels */
+	uint64_t labels_told;	       /* how many of them the log has */
+	uint64_t n_not_read;	       /* processes, because the readers have no room */
+	uint32_t n_marked;	       /* files with marks, so far */
+	uint32_t forked[16], n_forked; /* children of interpreters in this drain */
 	struct log_ratelimit not_read, refused_labels, go_versions;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;

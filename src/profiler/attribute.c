@@ -642,9 +642,11 @@ bool attribution_record(struct attribution *a, const struct record *r)
 	case RECORD_FORK:
 		host_on_fork(a->host, r->pid, r->tid, r->task.parent_pid, r->task.parent_tid,
 			     r->time_ns);
+		attribution_see_fork(a, r);
 		break;
 	case RECORD_EXIT:
 		host_on_exit(a->host, r->pid, r->tid, r->time_ns);
+		attribution_see_exit(a, r);
 		break;
 	case RECORD_CGROUP:
 		host_on_cgroup(a->host, r->cgroup.id, r->cgroup.path);

@@ -36,6 +36,9 @@ struct attribution *attribution_free(struct attribution *a);
 bool attribution_record(struct attribution *a, const struct record *r);
 /* Call it before the records of a drain, which all lie in the past by now. */
 void attribution_begin(struct attribution *a);
+/* Call it after them, with the youngest one's time: children that interpreters have forked are read
+ * from then on, before they have a sample. */
+void attribution_look_at_forked(struct attribution *a, uint64_t time_ns);
 /* Counts losses that no record reports. After losses of the side band, what is known of processes
  * is in doubt. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Notices soon that programs begin, by the rings of the side band: each begins with some hundred
- * bytes of records there. Without that, a program would be known at the next drain only, which may
- * be 200 ms later. Where no program begins, nothing wakes up. Where many do, a look follows at most
+ * Notices soon that programs and processes begin, by the rings of the side band: each begins with a
+ * record there. Without that, one would be known at the next drain only, which may be 200 ms later.
+ * Where none begins, nothing wakes up. Where many do, a look follows at most
  * every 50 ms, and the kernel wakes nobody in between.
  */
 #include "util/cleanup.h"

@@ -124,6 +124,46 @@ static void add_interpreter(struct attribution *a, struct process_state *s,
 					       key->minor);
 }
 
+static struct process_state *state_with_interpreter(struct attribution *a, uint32_t pid,
+						    uint32_t tid, uint64_t time_ns)
+{
+	struct host_process *p = a->readers ? host_process_get(a->host, pid, tid, time_ns) : NULL;
+	struct process_state *s = p ? p->user : NULL;
+
+	return s && s->interpreter ? s : NULL;
+}
+
+void attribution_see_fork(struct attribution *a, const struct record *r)
+{
+	if (r->pid != r->task.parent_pid && a->n_forked < ARRAY_SIZE(a->forked) &&
+	    state_with_interpreter(a, r->task.parent_pid, r->task.parent_tid, r->time_ns))
+		a->forked[a->n_forked++] = r->pid;
+}
+
+void attribution_see_exit(struct attribution *a, const struct record *r)
+{
+	struct process_state *s =
+		r->pid == r->tid ? state_with_interpreter(a, r->pid, r->tid, r->time_ns) : NULL;
+
+	if (s)
+		interpreter_set_ended(s->interpreter);
+}
+
+void attribution_look_at_forked(struct attribution *a, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < a->n_forked; i++) {
+		struct host_process *p =
+			host_process_get(a->host, a->forked[i], a->forked[i], time_ns);
+
+		if (!p || p->n_execs > 0)
+			continue;
+		a->process = p;
+		a->time_ns = time_ns;
+		attribution_look_for_interpreter(a);
+	}
+	a->n_forked = 0;
+}
+
 /* Looked for when there are new mappings, since a process that executes another program has others,
  * or new marked files. */
 void attribution_look_for_interpreter(struct attribution *a)

@@ -17,6 +17,10 @@ int attribution_new_blocked_chains(struct attribution *a);
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
  * the process has new mappings, or a file was found that exports a runtime. */
 void attribution_look_for_interpreter(struct attribution *a);
+/* A fork: a child of an interpreter runs it, too, unless it executes another program. */
+void attribution_see_fork(struct attribution *a, const struct record *r);
+/* The exit of a thread, after host_on_exit(). */
+void attribution_see_exit(struct attribution *a, const struct record *r);
 /* The same at a record of a mapping, if its file may be an interpreter: then the readers know the
  * process before its first sample. */
 void attribution_see_mapping(struct attribution *a, const struct record *r);

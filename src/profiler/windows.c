@@ -81,6 +81,7 @@ void profiler_drain(struct profiler *p, bool flush)
 		if (!attribution_record(p->attribution, &r))
 			merger_filter(p->merger);
 	}
+	attribution_look_at_forked(p->attribution, youngest_ns);
 	role_job_end(&p->role);
 	note_drained(p, begin_ns, youngest_ns, flush);
 	learn_clock_offset(p, youngest_ns);

@@ -22,7 +22,7 @@
 #include "util/cleanup.h"
 
 #define MAX_STACK_BYTES	    65528 /* the kernel refuses more */
-#define SIDEBAND_WAKE_BYTES 512	  /* what a program with a library writes when it begins */
+#define SIDEBAND_WAKE_BYTES 64	  /* less than what a fork writes */
 
 /* The fields that the trailer of a side-band record shares with a sample, but for those of
  * switches_attr(). */

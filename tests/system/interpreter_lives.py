@@ -41,6 +41,14 @@ import signal
 signal.signal(signal.SIGUSR1, lambda *_: os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[2:]))
 run(600)
 """
+# A process of its own for each bit of work.
+FORKS_OFTEN = WORK.format(what="child") + """
+for _ in range(12):
+    if os.fork() == 0:
+        run(0.15)
+        os._exit(0)
+    os.wait()
+"""
 # A thread of its own for each bit of work, as in a server, beside one that stays.
 THREADS = WORK.format(what="main") + """
 import threading
@@ -109,6 +117,15 @@ def check_threads(python):
     wrong = [s.user for s in stacks if OF_THREADS & set(s.user) not in
              ((set(), {"chain_thread"}, {"begin_threads"}) if "start_thread" in s.user else (set(), {"run"}, {"run", "chain_main"}))]
     rig.check(not wrong, f"threads that begin and end: no functions of another thread {wrong[:3] or ''}")
+
+
+def check_short_children(python):
+    """Children of an interpreter are read from their fork on, not from the drain on in which their first sample is."""
+    folded = rig.path("children.folded")
+    r = rig.record("-F", "199", "-o", folded, "--", python, "-c", FORKS_OFTEN)
+    stacks = rig.read_folded(folded)
+    named, late = (sum(s.n for s in stacks if what in s.user) for what in ("chain_child", "[interpreter not read in time]"))
+    rig.check(r.status == 0 and named > 100 and late < 0.6 * named, f"children that live for 0.15 s: {named} samples have names, {late} are late")
 
 
 def children(p):
@@ -267,6 +284,7 @@ def main():
           want=["chain_first", "chain_node"], executes=True)
     check_first(python)
     check_threads(python)
+    check_short_children(python)
     check_replaced(python, env)
     check_stripped(python, env)
     check_apart(python, env)
