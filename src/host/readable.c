@@ -11,7 +11,7 @@
 #include "util/clock.h"
 #include "util/memory-file.h"
 
-enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536 };
+enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536, REST_TIMES = 20 };
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
 
 void readable_deinit(struct readable *r)
@@ -113,7 +113,7 @@ bool readable_is_constant(const struct readable *r, uint64_t address, size_t n)
 
 bool readable_has(struct readable *r, uint64_t address, size_t n)
 {
-	uint64_t now;
+	uint64_t now, least;
 
 	if (find(r, address, n))
 		return true;
@@ -121,8 +121,10 @@ bool readable_has(struct readable *r, uint64_t address, size_t n)
 	if (now < r->next_ns)
 		return false;
 	read_maps(r);
-	if (r->delay_ns < r->min_delay_ns || find(r, address, n))
-		r->delay_ns = r->min_delay_ns;
+	least = REST_TIMES * (clock_monotonic_ns() - now);
+	least = least > r->min_delay_ns ? least : r->min_delay_ns;
+	if (r->delay_ns < least || find(r, address, n))
+		r->delay_ns = least;
 	else if (r->delay_ns < (r->max_delay_ns ? r->max_delay_ns : MAX_DELAY_NS))
 		r->delay_ns *= 2;
 	r->next_ns = now + r->delay_ns;

@@ -23,7 +23,8 @@ struct readable {
 	void *ctx;
 	uint32_t major, minor; /* of the filesystem */
 	size_t max_bytes;      /* of the text of maps */
-	uint64_t min_delay_ns; /* the first back-off */
+	/* The first back-off; longer if it took more than a twentieth of that to read them. */
+	uint64_t min_delay_ns;
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;

@@ -24,8 +24,11 @@
 #define MAX_CONTEXT_BYTES 16384
 /* They are read in front of everything else on the CPU. */
 #define MAX_MAPS_BYTES (1 << 20)
-#define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
-#define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
+/* A program that begins has more memory all the time. */
+#define MIN_MAPS_DELAY_NS NSEC_PER_MSEC
+#define MAX_MAPS_DELAY_NS NSEC_PER_SEC
+#define MIN_DELAY_NS	  (20 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS	  (60 * NSEC_PER_SEC)
 /* One that is asked about less often than that has been there for a while: its loader is done. */
 #define LOADED_NS   (2 * NSEC_PER_SEC)
 #define LOG_SECONDS 600
@@ -172,7 +175,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 			     .major = m->client.major,
 			     .minor = m->client.minor,
 			     .max_bytes = MAX_MAPS_BYTES,
-			     .min_delay_ns = MIN_DELAY_NS},
+			     .min_delay_ns = MIN_MAPS_DELAY_NS,
+			     .max_delay_ns = MAX_MAPS_DELAY_NS},
 	};
 	return 0;
 }

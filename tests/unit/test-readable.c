@@ -5,9 +5,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "src/host/readable.h"
 #include "tests/unit/test.h"
+#include "util/clock.h"
 
 static int open_maps(void *ctx)
 {
@@ -64,9 +67,57 @@ static void test_refused(void)
 	readable_deinit(&r);
 }
 
+static int n_opened;
+
+static int open_slowly(void *ctx)
+{
+	const struct timespec while_it_opens = {.tv_nsec = *(long *)ctx};
+
+	n_opened++;
+	(void)nanosleep(&while_it_opens, NULL);
+	return open_maps(NULL);
+}
+
+static void *new_page(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(page != MAP_FAILED);
+	return page;
+}
+
+/* Maps are read again for memory that is new; but that takes a twentieth of the time at most. */
+static void test_again(void)
+{
+	struct readable r = begin();
+	uint64_t begin_ns;
+	long slow_ns = 0;
+
+	r.open_maps = open_slowly;
+	r.ctx = &slow_ns;
+	r.min_delay_ns = 1000;
+	CHECK(has(&r, new_page()));
+	for (int i = 0; i < 5; i++) {
+		void *page = new_page();
+
+		while (!has(&r, page))
+			(void)usleep(1000);
+	}
+	slow_ns = 5 * NSEC_PER_MSEC;
+	n_opened = 0;
+	begin_ns = clock_monotonic_ns();
+	while (clock_monotonic_ns() - begin_ns < 300 * NSEC_PER_MSEC) {
+		CHECK(!has(&r, (const void *)8));
+		(void)usleep(1000);
+	}
+	CHECK_INT(n_opened, <=, 4);
+	readable_deinit(&r);
+}
+
 int main(void)
 {
 	RUN(test_own);
 	RUN(test_refused);
+	RUN(test_again);
 	return 0;
 }
