@@ -124,7 +124,7 @@ def check_events(python):
     counts, n = KNOWN.judge(stacks)[0], sum(s.n for s in stacks)
     rig.check(n > 50 and counts["right"] > 0.9 * n, f"an event of time with a period: {counts['right']} of {n} stacks are right")
 
-    r = rig.record_cpu(0.3, [pid], "-p", pid, "-e", "cpu-clock/period=500000/", "-o", folded)
+    r = rig.record_cpu(1, [pid], "-p", pid, "-e", "cpu-clock/period=500000/", "-o", folded)
     stacks = rig.read_folded(folded)
     # Of the first ones the profiler does not know it yet.
     said = sum(s.n for s in stacks if UNREAD in s.user)
