@@ -11,6 +11,7 @@ libprocess_a_SOURCES = \
 	src/process/message.c src/process/message.h \
 	src/process/outbox.c src/process/outbox.h \
 	src/process/privileges.c src/process/privileges.h \
+	src/process/receipts.c src/process/receipts.h \
 	src/process/role.c src/process/role.h \
 	src/process/sandbox.c src/process/sandbox.h \
 	src/process/sandbox-calls.c src/process/sandbox-internal.h \
@@ -39,6 +40,10 @@ tests_unit_test_ask_LDADD = libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-outbox
 tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h
 tests_unit_test_outbox_LDADD = libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-receipts
+tests_unit_test_receipts_SOURCES = tests/unit/test-receipts.c tests/unit/test.h
+tests_unit_test_receipts_LDADD = libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-sandbox
 tests_unit_test_sandbox_SOURCES = tests/unit/test-sandbox.c tests/unit/test.h
