@@ -12,6 +12,7 @@
 #include "src/exporter/export.h"
 #include "src/exporter/setup.h"
 #include "src/exporter/store.h"
+#include "src/process/receipts.h"
 #include "src/process/role.h"
 #include "src/process/status-page.h"
 #include "util/array.h"
@@ -36,7 +37,8 @@ struct exporter_role {
 	uint32_t n;
 	const char *spool_path, *store_path; /* NULL: none */
 	int spool_fd, store_fd;
-	struct store *store; /* NULL: none */
+	struct store *store;	   /* NULL: none */
+	struct receipts *receipts; /* to the symbolizer */
 	int symbolizer_sock, timer;
 	uint64_t symbolizer;	       /* its start */
 	uint64_t next_order;	       /* payloads of a lower one have come */
@@ -128,11 +130,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 
 static void say_done(const struct exporter_role *e, uint64_t id)
 {
-	struct message m = {.type = MESSAGE_PAYLOAD_DONE};
-
-	m.item.id = id;
-	if (e->symbolizer_sock >= 0)
-		(void)message_send(e->symbolizer_sock, &m, NULL, 0);
+	receipts_say(e->receipts, MESSAGE_PAYLOAD_DONE, id);
 }
 
 static void on_done(void *ctx, uint64_t id, uint64_t n_samples)
@@ -259,6 +257,7 @@ static void finish_symbolizer(struct exporter_role *e)
 	struct status_custody *page = &e->role.status->custody;
 
 	loop_remove_fd(e->role.loop, e->symbolizer_sock);
+	receipts_connect(e->receipts, -EBADF);
 	e->symbolizer_sock = close_fd(e->symbolizer_sock);
 	e->last_orphan = e->last_id;
 	page->orphans = e->n_pending;
@@ -287,6 +286,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		}
 		e->symbolizer = m->peer.start;
 		e->symbolizer_sock = TAKE_FD(fds[0]);
+		receipts_connect(e->receipts, e->symbolizer_sock);
 		(void)loop_add_fd(e->role.loop, e->symbolizer_sock, EPOLLIN, on_symbolizer, e);
 	} else if (m->type == MESSAGE_STOP) {
 		e->stopping = true;
@@ -345,8 +345,10 @@ static int set_up_destinations(struct exporter_role *e)
 
 static int set_up(struct exporter_role *e)
 {
-	int r;
+	int r = receipts_new(&e->receipts, e->role.loop);
 
+	if (r < 0)
+		return r;
 	set_store(e);
 	e->timer = loop_add_timer(e->role.loop, UINT64_MAX, 0, on_timer, e);
 	/* A host that keeps its profiles needs no libcurl. */
@@ -390,6 +392,7 @@ int role_exporter_main(void)
 	if (r == 0)
 		r = loop_run(e.role.loop);
 	exporter_free(e.exporter);
+	receipts_free(e.receipts);
 	store_free(e.store);
 	(void)close_fd(e.spool_fd);
 	(void)close_fd(e.store_fd);

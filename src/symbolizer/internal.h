@@ -2,6 +2,7 @@
 #pragma once
 /* Inside of the symbolizer: its state, and the functions of the files beside main.c. */
 #include "src/process/ask.h"
+#include "src/process/receipts.h"
 #include "src/process/role.h"
 #include "src/profile/profile.h"
 #include "src/render/render.h"
@@ -30,6 +31,7 @@ struct symbolizer {
 	struct ask ask;
 	struct namer *namer;
 	struct payloads *payloads;
+	struct receipts *receipts; /* to the profiler */
 	struct arrivals arrivals;
 	struct sample_place last; /* where the last profiler ended */
 	struct profile profile;

@@ -141,11 +141,8 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 static void on_module_closed(void *ctx, uint64_t uid)
 {
 	struct symbolizer *s = ctx;
-	struct message m = {.type = MESSAGE_MODULE_GONE};
 
-	m.item.id = uid - s->uid_base;
-	if (s->profiler_sock >= 0)
-		(void)message_send(s->profiler_sock, &m, NULL, 0);
+	receipts_say(s->receipts, MESSAGE_MODULE_GONE, uid - s->uid_base);
 }
 
 static void leave_if_done(struct symbolizer *s);
@@ -153,6 +150,7 @@ static void leave_if_done(struct symbolizer *s);
 static void disconnect_profiler(struct symbolizer *s)
 {
 	loop_remove_fd(s->role.loop, s->profiler_sock);
+	receipts_connect(s->receipts, -EBADF);
 	s->profiler_sock = close_fd(s->profiler_sock);
 }
 
@@ -300,6 +298,7 @@ static void use_profiler(struct symbolizer *s, int sock)
 	disconnect_profiler(s);
 	arrivals_new_profiler(&s->arrivals);
 	s->profiler_sock = sock;
+	receipts_connect(s->receipts, sock);
 	s->uid_base += UINT64_C(1) << UID_BASE_SHIFT;
 	(void)loop_add_fd(s->role.loop, s->profiler_sock, EPOLLIN, on_profiler, s);
 }
@@ -374,7 +373,8 @@ static int set_up(struct symbolizer *s)
 	s->info.n_cpus = s->setup.n_cpus;
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);
-	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, max_files,
+	if ((r = receipts_new(&s->receipts, s->role.loop)) < 0 ||
+	    (r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, max_files,
 			   s->setup.view != VIEW_NONE, on_module_closed, s)) < 0 ||
 	    (r = payloads_new(&s->payloads, s->role.loop, max_payloads, &s->role.status->custody)) <
 		    0 ||
@@ -404,9 +404,11 @@ static void init(struct symbolizer *s)
 
 static void deinit(struct symbolizer *s)
 {
-	disconnect_profiler(s);
+	if (s->receipts)
+		disconnect_profiler(s);
 	payloads_free(s->payloads);
 	namer_free(s->namer);
+	receipts_free(s->receipts);
 	profile_deinit(&s->profile);
 	if (s->viewer.n > 0) /* the facts are the viewer's */
 		s->info.host_name = s->info.kernel_release = s->info.title = NULL;

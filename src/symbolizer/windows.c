@@ -175,8 +175,8 @@ static void export_window(struct symbolizer *s)
 
 /*
  * A table that nobody takes is dropped, and the next one counts it: the view shows what is now.
- * Not inlined, nor is symbolizer_settle(): a message takes 8 KiB of the stack. Below all that names
- * frames, it would cut these stacks in a profile of ourselves.
+ * Not inlined: a message takes 8 KiB of the stack. Below all that names frames, it would cut these
+ * stacks in a profile of ourselves.
  */
 static __attribute__((noinline)) int show_type(struct symbolizer *s, uint32_t type)
 {
@@ -276,10 +276,8 @@ static uint64_t first_order(uint64_t n_samples)
 
 /* The page first: if we die in between, the profiler sends the window again, and the next
  * symbolizer knows it. */
-static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
-						 const struct unsettled *u)
+static void settle_one(const struct symbolizer *s, const struct unsettled *u)
 {
-	struct message done = {.type = MESSAGE_WINDOW_DONE};
 	struct status_page *page = s->role.status;
 
 	payloads_settle_windows(s->payloads, first_order(arrivals_samples_at(&u->end)));
@@ -287,8 +285,7 @@ static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
 	page->lost = u->lost;
 	page->places[(page->turn + 1) & 1] = u->end;
 	__atomic_store_n(&page->turn, page->turn + 1, __ATOMIC_RELEASE);
-	done.item.id = u->id;
-	(void)message_send(s->profiler_sock, &done, NULL, 0);
+	receipts_say(s->receipts, MESSAGE_WINDOW_DONE, u->id);
 }
 
 void symbolizer_settle_sent(struct symbolizer *s)

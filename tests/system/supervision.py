@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import time
 
@@ -102,6 +103,48 @@ def run_out_of_descriptors(daemon, sink):
     sink.wait_for(n + 3)
 
 
+def flush(daemon):
+    """Asks for it, and does not wait for its end."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(daemon.control)
+        s.sendall(b"flush\n")
+        time.sleep(0.005)
+
+
+def catch_up():
+    """An exporter that stood still takes hundreds of windows' payloads at once while the profiler stands still: it hears
+    of each of these windows, which more messages say than a socket holds, and keeps none for ever."""
+    with Sink() as sink:
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = 997
+reporter_interval = 1s
+[export:sink]
+endpoint = {sink.endpoint}
+""", "stalled")
+        daemon.wait_up()
+        sink.wait_for(1)
+        exporter, profiler = daemon.role("exporter"), daemon.role("profiler")
+        rig.kill(exporter, signal.SIGSTOP)
+        status = daemon.status()
+        until = int(status["windows"]) + 900
+        while int(status["windows"]) < until:
+            for _ in range(50):
+                flush(daemon)
+            status = daemon.status()
+        # What counts is written when a window is settled.
+        before = int(status["payloads"])
+        rig.kill(profiler, signal.SIGSTOP)
+        rig.kill(exporter, signal.SIGCONT)
+        rig.wait_for("hundreds of windows are settled", lambda: int(daemon.status()["payloads"]) > before + 400)
+        rig.kill(profiler, signal.SIGCONT)
+        p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "flush"], capture_output=True, text=True, check=False)
+        now = daemon.status()
+        rig.check(p.returncode == 0, f"{int(now['payloads']) - before} payloads later a flush ends with {p.returncode} {p.stderr}")
+        rig.check(now["samples_dropped"] == "0", f"{now['samples_dropped']} samples were dropped")
+        rig.check(daemon.stop()[0] == 0, "and the daemon leaves")
+
+
 def capture(chain):
     """A capture's files are the symbolizer's work: a new one has to come by them."""
     folded = rig.path("capture.folded")
@@ -130,6 +173,7 @@ def main():
     directory = rig.build_workloads("chain")
     chain = rig.start(["./chain", "30"], cwd=directory)
     capture(chain)
+    catch_up()
     with Sink() as sink:
         daemon = rig.Daemon(f"""
 [profiler]
