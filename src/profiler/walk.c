@@ -270,7 +270,12 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r)
 		a->counters[PROFILE_USER_STACKS]++;
 		return add_marker(a, n, PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING);
 	}
-	return has_user_side(a->process, r, n) ? add_user_frames(a, r, n) : n;
+	if (!has_user_side(a->process, r, n))
+		return n;
+	/* A block may be the first that this window has of the process: its compiled code gets a
+	 * row of this window. */
+	(void)attribution_process_row(a, a->process);
+	return add_user_frames(a, r, n);
 }
 
 uint32_t attribution_walk_to_keep(struct attribution *a, const struct record *r)

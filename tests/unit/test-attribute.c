@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The attribution by its header: whose a sample is, what the filter leaves out, what is counted for
- * which event, and where a window ends. Samples are the kernel's, so no stack is walked. */
+ * which event, and where a window ends. Samples are the kernel's, so no stack is walked but by
+ * frame pointers. */
 #include <linux/perf_event.h>
 
 #include "src/process/filter.h"
-#include "src/profiler/attribute.h"
+#include "src/profile/window.h"
+#include "src/profiler/attribute-internal.h"
 #include "src/profiler/wall-time.h"
+#include "src/profiler/walk.h"
 #include "src/sample/sample.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 
 enum { N_EVENTS = 2, SAMPLE_CPU = 3 };
 
@@ -154,6 +158,79 @@ static void test_a_window_ends(void)
 	attribution_free(a);
 }
 
+enum { CODE = 0x7f0000001000, CODE_BYTES = 0x1000 };
+
+/* Code that the process compiles itself. */
+static void compile(struct attribution *a, uint32_t pid, uint64_t time_ns)
+{
+	struct record r = {.type = RECORD_MMAP, .time_ns = time_ns, .pid = pid, .tid = pid};
+
+	r.mmap.start = CODE;
+	r.mmap.length = CODE_BYTES;
+	r.mmap.path = "//anon";
+	(void)attribution_record(a, &r);
+}
+
+/* A sample in that code, or a block there, of which the place is kept. */
+static uint32_t run_code(struct attribution *a, uint32_t pid, uint64_t time_ns, bool blocks)
+{
+	static const uint64_t chain[] = {CODE + 0x10};
+	struct record r = {.type = RECORD_SAMPLE, .time_ns = time_ns, .pid = pid, .tid = pid};
+
+	r.sample.period = 1;
+	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
+	r.sample.user_chain = chain;
+	r.sample.n_user_chain = 1;
+	if (!blocks) {
+		CHECK(attribution_record(a, &r));
+		return 0;
+	}
+	a->process = host_process_peek(a->host, pid);
+	a->time_ns = time_ns;
+	a->counters = a->profile.types[0].counters;
+	return attribution_walk_to_keep(a, &r);
+}
+
+static void check_readable(const struct attribution *a)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct profile copy, *p = (struct profile *)&a->profile;
+
+	p->start_unix_ns = 1;
+	p->end_unix_ns = 10000;
+	fd = window_write(p);
+	profile_init(&copy, 1 << 20);
+	CHECK_INT(window_read(&copy, fd, 0), ==, 0);
+	profile_deinit(&copy);
+}
+
+/* The first that a window has of a process may be a block: its code is no row of a window
+ * before. */
+static void test_a_window_begins_with_a_block(void)
+{
+	enum { N = 5, LAST = 50 + N - 1 };
+	struct attribution *a = make_attribution();
+	const struct profile *p = attribution_profile(a);
+	const struct profile_module *m;
+
+	a->frame_pointers = true;
+	for (uint32_t pid = 50; pid <= LAST; pid++) {
+		start(a, pid, "compiler", 100);
+		compile(a, pid, 110);
+		(void)run_code(a, pid, 200, false);
+	}
+	check_readable(a);
+	attribution_next_window(a);
+	CHECK_INT(run_code(a, LAST, 300, true), ==, 1);
+	CHECK_INT(p->frames.items[a->frames[0]].module, <, p->modules.n);
+	m = &p->modules.items[p->frames.items[a->frames[0]].module];
+	CHECK_INT(m->kind, ==, PROFILE_MODULE_JIT);
+	CHECK_INT(m->process, <, p->processes.n);
+	CHECK_INT(p->processes.items[m->process].pid, ==, LAST);
+	check_readable(a);
+	attribution_free(a);
+}
+
 /* Threads that find no room are counted as missing from the wall time. */
 static void test_wall_time_is_bounded(void)
 {
@@ -180,6 +257,7 @@ int main(void)
 	RUN(test_the_filter_leaves_out);
 	RUN(test_each_event_has_its_counters);
 	RUN(test_a_window_ends);
+	RUN(test_a_window_begins_with_a_block);
 	RUN(test_wall_time_is_bounded);
 	return 0;
 }
