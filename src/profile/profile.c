@@ -253,6 +253,8 @@ uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address)
 	uint64_t hash = hash_combine(address, module);
 	uint32_t row;
 
+	if (module == PROFILE_NONE)
+		return PROFILE_NONE;
 	FIND_ROW(&p->frame_index, hash, row,
 		 p->frames.items[row].address == address && p->frames.items[row].module == module);
 	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->frames, &p->frame_index, hash, &f);
@@ -273,6 +275,8 @@ uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t ad
 				     n ? hash_bytes(lines, n * sizeof(*lines), n) : 0);
 	uint32_t row;
 
+	if (module == PROFILE_NONE)
+		return PROFILE_NONE;
 	FIND_ROW(&p->frame_index, hash, row,
 		 p->frames.items[row].address == address && p->frames.items[row].module == module &&
 			 lines_equal(p, &p->frames.items[row], lines, n));

@@ -366,6 +366,7 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * function by (name, system_name, file, start_line, module_name, language); stack by its frames. An
  * existing row does not change, except that empty fields of a module are filled, and the container
  * name and the attributes of a process. Rows of a process that has changed its attributes differ.
+ * A frame of the module PROFILE_NONE, which did not fit, does not fit either.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 /* The module of a runtime's frames; its path is "[cpython]" ... */

@@ -51,8 +51,6 @@ uint32_t join_runtime_row(struct profile *p, const struct runtime_frame *f)
 	uint32_t module = profile_add_runtime(p, f->runtime);
 	bool named = f->function && *f->function;
 
-	if (module == PROFILE_NONE)
-		return PROFILE_NONE;
 	if (!named)
 		return profile_add_named_frame(p, module, 0, NULL, 0);
 	function.name = put_name(p, f->function);
@@ -71,9 +69,8 @@ static uint32_t marker_row(struct profile *p, enum profile_marker marker)
 		.process = PROFILE_NONE,
 		.path = strtab_put(&p->strings, "[marker]"),
 	};
-	uint32_t module = profile_add_module(p, &m);
 
-	return module == PROFILE_NONE ? PROFILE_NONE : profile_add_frame(p, module, marker);
+	return profile_add_frame(p, profile_add_module(p, &m), marker);
 }
 
 /* ---- Places ---- */

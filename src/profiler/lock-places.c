@@ -261,9 +261,8 @@ static uint32_t memory_frame(struct attribution *a, const struct host_process *p
 		.process = PROFILE_NONE,
 		.path = strtab_put(&a->profile.strings, regions[region]),
 	};
-	uint32_t row = profile_add_module(&a->profile, &m);
 
-	return row == PROFILE_NONE ? row : profile_add_frame(&a->profile, row, address);
+	return profile_add_frame(&a->profile, profile_add_module(&a->profile, &m), address);
 }
 
 /* The symbolizer finds the file by the rest of the number. */
@@ -276,9 +275,8 @@ static uint32_t file_frame(struct attribution *a, uint32_t code_row, uint64_t ad
 		.process = PROFILE_NONE,
 		.path = code->path,
 	};
-	uint32_t row = profile_add_module(&a->profile, &m);
 
-	return row == PROFILE_NONE ? row : profile_add_frame(&a->profile, row, address);
+	return profile_add_frame(&a->profile, profile_add_module(&a->profile, &m), address);
 }
 
 uint32_t lock_places_frame(struct lock_places *l, struct host_process *p, uint64_t address)

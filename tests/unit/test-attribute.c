@@ -20,13 +20,13 @@ static struct role role = {.status = &status};
 static struct ask ask = {.sock = -EBADF}; /* nobody answers */
 static struct filter filter;
 
-static struct attribution *make_attribution(void)
+static struct attribution *make_small_attribution(uint64_t window_bytes)
 {
 	static struct setup_profiler setup;
 	struct attribution *a = NULL;
 
 	setup = (struct setup_profiler){.n_events = N_EVENTS,
-					.window_memory_bytes = 1 << 20,
+					.window_memory_bytes = window_bytes,
 					.unwind_rows_bytes = 1 << 20,
 					.max_processes = 100,
 					.max_open_files = 10,
@@ -37,6 +37,11 @@ static struct attribution *make_attribution(void)
 	}
 	CHECK_INT(attribution_new(&a, &role, &ask, &setup, &filter, NULL), ==, 0);
 	return a;
+}
+
+static struct attribution *make_attribution(void)
+{
+	return make_small_attribution(1 << 20);
 }
 
 static void start(struct attribution *a, uint32_t pid, const char *name, uint64_t time_ns)
@@ -231,6 +236,33 @@ static void test_a_window_begins_with_a_block(void)
 	attribution_free(a);
 }
 
+/* Wherever the room ends: what does not fit is counted, and the rest can be read. */
+static void test_full_windows_can_be_read(void)
+{
+	enum { N_SAMPLES = 4, ROOM = 8192, STEP = 8 };
+	uint64_t most = 0;
+
+	for (uint32_t bytes = 0; bytes < ROOM; bytes += STEP) {
+		struct attribution *a = make_small_attribution(bytes);
+		const uint64_t *c = attribution_counters(a, 0);
+
+		a->frame_pointers = true;
+		start(a, 50, "compiler", 100);
+		compile(a, 50, 110);
+		for (uint64_t i = 0; i < N_SAMPLES; i++) {
+			(void)run_code(a, 50, 200 + i, false);
+			CHECK(sample(a, 50, 0, 300 + i));
+		}
+		check_readable(a);
+		CHECK_INT(c[PROFILE_SAMPLES], ==, 2 * N_SAMPLES);
+		CHECK_INT(a->profile.types[0].samples.n + c[PROFILE_SAMPLES_DROPPED], ==,
+			  2 * N_SAMPLES);
+		most = a->profile.types[0].samples.n > most ? a->profile.types[0].samples.n : most;
+		attribution_free(a);
+	}
+	CHECK_INT(most, ==, 2 * N_SAMPLES);
+}
+
 /* Threads that find no room are counted as missing from the wall time. */
 static void test_wall_time_is_bounded(void)
 {
@@ -258,6 +290,7 @@ int main(void)
 	RUN(test_each_event_has_its_counters);
 	RUN(test_a_window_ends);
 	RUN(test_a_window_begins_with_a_block);
+	RUN(test_full_windows_can_be_read);
 	RUN(test_wall_time_is_bounded);
 	return 0;
 }
