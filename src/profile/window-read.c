@@ -1,222 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/profile/profile.h"
 #include "src/profile/window.h"
+#include "src/profile/window-format.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x36776e776b6c6177) /* "walkwnw6" */
-#define WINDOW_MAX   (UINT64_C(1) << 30)
-#define MAX_LINES    256 /* of a frame */
-
-enum section {
-	SECTION_STRINGS, /* texts with their terminating 0, in the order of their ids */
-	SECTION_MODULES,
-	SECTION_PROCESSES,
-	SECTION_THREADS,
-	SECTION_FUNCTIONS, /* of frames that come with names, like the lines */
-	SECTION_LINES,
-	SECTION_FRAMES,
-	SECTION_STACKS,
-	SECTION_STACK_FRAMES,
-	SECTION_TYPES,
-	SECTION_SAMPLES, /* type by type */
-	SECTION_RESIDENTS,
-	SECTION_KILLS,
-	SECTION_VICTIMS,
-	N_SECTIONS
-};
-
-struct window_type {
-	uint64_t period_ns, period_events;
-	strid event, unit;
-	uint32_t weighted, rate_hz, stack_bytes, n_samples;
-	double variance;
-	uint64_t counters[PROFILE_N_COUNTERS];
-};
-
-/* The item sizes in the header check that both sides have the same structs. */
-static const uint32_t item_sizes[N_SECTIONS] = {
-	[SECTION_STRINGS] = 1,
-	[SECTION_MODULES] = sizeof(struct profile_module),
-	[SECTION_PROCESSES] = sizeof(struct profile_process),
-	[SECTION_THREADS] = sizeof(struct profile_thread),
-	[SECTION_FUNCTIONS] = sizeof(struct profile_function),
-	[SECTION_LINES] = sizeof(struct profile_line),
-	[SECTION_FRAMES] = sizeof(struct profile_frame),
-	[SECTION_STACKS] = sizeof(struct profile_stack),
-	[SECTION_STACK_FRAMES] = sizeof(uint32_t),
-	[SECTION_TYPES] = sizeof(struct window_type),
-	[SECTION_SAMPLES] = sizeof(struct profile_sample),
-	[SECTION_RESIDENTS] = sizeof(struct profile_resident),
-	[SECTION_KILLS] = sizeof(struct profile_kills),
-	[SECTION_VICTIMS] = sizeof(struct profile_victim),
-};
-
-struct window_header {
-	uint64_t magic, total_bytes;
-	uint64_t start_unix_ns, end_unix_ns;
-	uint64_t counters[PROFILE_N_COUNTERS];
-	uint32_t n_strings, host_name, kernel_release, n_cpus;
-	struct {
-		uint32_t n, item_bytes;
-	} sections[N_SECTIONS];
-};
-
-static uint64_t padded(uint64_t n)
-{
-	return (n + 7) & ~UINT64_C(7);
-}
-
-static const void *section_data(const struct profile *p, enum section s, uint32_t *ret_n)
-{
-	switch (s) {
-	case SECTION_STRINGS:
-		*ret_n = (uint32_t)p->strings.n_bytes;
-		return p->strings.bytes;
-	case SECTION_MODULES:
-		*ret_n = p->modules.n;
-		return p->modules.items;
-	case SECTION_PROCESSES:
-		*ret_n = p->processes.n;
-		return p->processes.items;
-	case SECTION_THREADS:
-		*ret_n = p->threads.n;
-		return p->threads.items;
-	case SECTION_FUNCTIONS:
-		*ret_n = p->functions.n;
-		return p->functions.items;
-	case SECTION_LINES:
-		*ret_n = p->lines.n;
-		return p->lines.items;
-	case SECTION_FRAMES:
-		*ret_n = p->frames.n;
-		return p->frames.items;
-	case SECTION_STACKS:
-		*ret_n = p->stacks.n;
-		return p->stacks.items;
-	case SECTION_STACK_FRAMES:
-		*ret_n = p->stack_frames.n;
-		return p->stack_frames.items;
-	case SECTION_RESIDENTS:
-		*ret_n = p->residents.n;
-		return p->residents.items;
-	case SECTION_KILLS:
-		*ret_n = p->kills.n;
-		return p->kills.items;
-	case SECTION_VICTIMS:
-		*ret_n = p->victims.n;
-		return p->victims.items;
-	case SECTION_TYPES:
-	case SECTION_SAMPLES: /* the writer collects these */
-	case N_SECTIONS:
-		break;
-	}
-	*ret_n = 0;
-	return NULL;
-}
-
-static uint32_t collect_types(const struct profile *p, struct window_type *types)
-{
-	uint32_t n_samples = 0;
-
-	for (uint32_t i = 0; i < p->n_types; i++) {
-		const struct profile_type *t = &p->types[i];
-
-		types[i] = (struct window_type){
-			.period_ns = t->period_ns,
-			.period_events = t->period_events,
-			.event = t->event,
-			.unit = t->unit,
-			.weighted = t->weighted,
-			.rate_hz = t->rate_hz,
-			.stack_bytes = t->stack_bytes,
-			.n_samples = t->samples.n,
-			.variance = t->variance,
-		};
-		memcpy(types[i].counters, t->counters, sizeof(t->counters));
-		n_samples += t->samples.n;
-	}
-	return n_samples;
-}
-
-static void write_samples(const struct profile *p, uint8_t *map)
-{
-	for (uint32_t i = 0; i < p->n_types; i++) {
-		const struct profile_type *t = &p->types[i];
-		size_t bytes = t->samples.n * sizeof(*t->samples.items);
-
-		if (bytes > 0)
-			memcpy(map, t->samples.items, bytes);
-		map += bytes;
-	}
-}
-
-static void write_sections(const struct profile *p, const struct window_header *h,
-			   const struct window_type *types, uint8_t *map)
-{
-	for (int s = 0; s < N_SECTIONS; s++) {
-		uint32_t n = h->sections[s].n, n_data;
-		const void *data =
-			s == SECTION_TYPES ? types : section_data(p, (enum section)s, &n_data);
-
-		if (s == SECTION_SAMPLES)
-			write_samples(p, map);
-		else if (n > 0)
-			memcpy(map, data, (size_t)n * item_sizes[s]);
-		map += padded((uint64_t)n * item_sizes[s]);
-	}
-}
-
-int window_write(const struct profile *p)
-{
-	struct window_type types[PROFILE_MAX_TYPES];
-	struct window_header h = {
-		.magic = WINDOW_MAGIC,
-		.total_bytes = padded(sizeof(h)),
-		.start_unix_ns = p->start_unix_ns,
-		.end_unix_ns = p->end_unix_ns,
-		.host_name = p->host_name,
-		.kernel_release = p->kernel_release,
-		.n_cpus = p->n_cpus,
-		.n_strings = p->strings.n,
-	};
-	_cleanup_close_ int fd = -EBADF;
-	uint8_t *map;
-	int e;
-
-	memcpy(h.counters, p->counters, sizeof(h.counters));
-	for (int s = 0; s < N_SECTIONS; s++)
-		(void)section_data(p, (enum section)s, &h.sections[s].n);
-	h.sections[SECTION_TYPES].n = p->n_types;
-	h.sections[SECTION_SAMPLES].n = collect_types(p, types);
-	for (int s = 0; s < N_SECTIONS; s++) {
-		h.sections[s].item_bytes = item_sizes[s];
-		h.total_bytes += padded((uint64_t)h.sections[s].n * item_sizes[s]);
-	}
-
-	fd = memory_file_new("perfwalk-window");
-	if (fd < 0)
-		return fd;
-	if (ftruncate(fd, (off_t)h.total_bytes) < 0)
-		return -errno;
-	map = mmap(NULL, h.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
-	memcpy(map, &h, sizeof(h));
-	write_sections(p, &h, types, map + padded(sizeof(h)));
-	(void)munmap(map, h.total_bytes);
-	e = memory_file_seal(fd);
-	return e < 0 ? e : TAKE_FD(fd);
-}
+#define WINDOW_MAX (UINT64_C(1) << 30)
+#define MAX_LINES  256 /* of a frame */
 
 /* A window being read: its sections in place, and their rows in the target. */
 struct reader {
@@ -246,12 +43,12 @@ static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
 	if (!cursor_ok(&c) || r->h.magic != WINDOW_MAGIC || r->h.total_bytes != size ||
 	    r->h.n_strings > r->h.sections[SECTION_STRINGS].n)
 		return -EBADMSG;
-	(void)cursor_take(&c, padded(sizeof(r->h)) - sizeof(r->h));
+	(void)cursor_take(&c, window_padded(sizeof(r->h)) - sizeof(r->h));
 	for (int s = 0; s < N_SECTIONS; s++) {
-		if (r->h.sections[s].item_bytes != item_sizes[s])
+		if (r->h.sections[s].item_bytes != window_item_sizes[s])
 			return -EBADMSG;
-		r->sections[s] =
-			cursor_take(&c, padded((uint64_t)r->h.sections[s].n * item_sizes[s]));
+		r->sections[s] = cursor_take(
+			&c, window_padded((uint64_t)r->h.sections[s].n * window_item_sizes[s]));
 		if (!cursor_ok(&c))
 			return -EBADMSG;
 	}
@@ -285,7 +82,7 @@ static bool map_string(const struct reader *r, strid *id)
 }
 
 /* Maps a row number of the window to the target; PROFILE_NONE: that row did not fit. */
-static bool map_row(const struct reader *r, enum section s, uint32_t *row)
+static bool map_row(const struct reader *r, enum window_section s, uint32_t *row)
 {
 	if (*row >= r->h.sections[s].n)
 		return false;
@@ -406,7 +203,7 @@ static int read_stack(struct reader *r, const void *item, uint32_t *ret)
 	return 0;
 }
 
-static int read_section(struct reader *r, enum section s,
+static int read_section(struct reader *r, enum window_section s,
 			int (*read_item)(struct reader *r, const void *item, uint32_t *ret))
 {
 	const uint8_t *item = r->sections[s];
@@ -416,7 +213,7 @@ static int read_section(struct reader *r, enum section s,
 	r->rows[s] = calloc((size_t)n + 1, sizeof(*r->rows[s]));
 	if (!r->rows[s])
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n && e == 0; i++, item += item_sizes[s])
+	for (uint32_t i = 0; i < n && e == 0; i++, item += window_item_sizes[s])
 		e = read_item(r, item, &r->rows[s][i]);
 	return e;
 }
