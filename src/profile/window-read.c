@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -25,7 +27,49 @@ struct reader {
 	uint32_t *rows[N_SECTIONS];
 	uint32_t *stack; /* room for the frames of one stack */
 	uint32_t types[PROFILE_MAX_TYPES];
+	/* Which row is being read, and where an error goes. */
+	enum window_section at;
+	uint32_t at_row;
+	char *error;
+	size_t n_error;
 };
+
+static const char *const section_names[N_SECTIONS] = {
+	[SECTION_STRINGS] = "text",
+	[SECTION_MODULES] = "module",
+	[SECTION_PROCESSES] = "process",
+	[SECTION_THREADS] = "thread",
+	[SECTION_FUNCTIONS] = "function",
+	[SECTION_LINES] = "line",
+	[SECTION_FRAMES] = "frame",
+	[SECTION_STACKS] = "stack",
+	[SECTION_STACK_FRAMES] = "stack frame",
+	[SECTION_TYPES] = "type",
+	[SECTION_SAMPLES] = "sample",
+	[SECTION_RESIDENTS] = "memory in use",
+	[SECTION_KILLS] = "kill",
+	[SECTION_VICTIMS] = "victim",
+};
+
+/* Says what is wrong with the row that is being read: "frame 7: module 9 of 4". */
+static __attribute__((format(printf, 2, 3))) int refuse(const struct reader *r, const char *format,
+							...)
+{
+	char why[128];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	(void)snprintf(r->error, r->n_error, "%s %u: %s", section_names[r->at], r->at_row, why);
+	return -EBADMSG;
+}
+
+static int refuse_all(const struct reader *r, const char *why)
+{
+	(void)snprintf(r->error, r->n_error, "%s", why);
+	return -EBADMSG;
+}
 
 static void reader_free(struct reader *r)
 {
@@ -40,17 +84,21 @@ static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
 	struct cursor c = cursor_make(map, size);
 
 	cursor_read(&c, &r->h, sizeof(r->h));
-	if (!cursor_ok(&c) || r->h.magic != WINDOW_MAGIC || r->h.total_bytes != size ||
-	    r->h.n_strings > r->h.sections[SECTION_STRINGS].n)
-		return -EBADMSG;
+	if (!cursor_ok(&c) || r->h.magic != WINDOW_MAGIC)
+		return refuse_all(r, "it does not begin as a window");
+	if (r->h.total_bytes != size)
+		return refuse_all(r, "it is not as long as it says");
 	(void)cursor_take(&c, window_padded(sizeof(r->h)) - sizeof(r->h));
 	for (int s = 0; s < N_SECTIONS; s++) {
+		r->at = (enum window_section)s;
+		r->at_row = r->h.sections[s].n;
 		if (r->h.sections[s].item_bytes != window_item_sizes[s])
-			return -EBADMSG;
+			return refuse(r, "rows of %u bytes instead of %u",
+				      r->h.sections[s].item_bytes, window_item_sizes[s]);
 		r->sections[s] = cursor_take(
 			&c, window_padded((uint64_t)r->h.sections[s].n * window_item_sizes[s]));
 		if (!cursor_ok(&c))
-			return -EBADMSG;
+			return refuse(r, "behind the end of the window");
 	}
 	return 0;
 }
@@ -60,32 +108,52 @@ static int read_strings(struct reader *r)
 	struct cursor c =
 		cursor_make(r->sections[SECTION_STRINGS], r->h.sections[SECTION_STRINGS].n);
 
+	r->at = SECTION_STRINGS;
+	r->at_row = r->h.n_strings;
+	if (r->h.n_strings > r->h.sections[SECTION_STRINGS].n)
+		return refuse(r, "more texts than bytes");
 	r->strings = calloc((size_t)r->h.n_strings + 1, sizeof(*r->strings));
 	if (!r->strings)
 		return -ENOMEM;
 	for (uint32_t i = 1; i <= r->h.n_strings; i++) {
 		const char *text = cursor_string(&c);
 
+		r->at_row = i;
 		if (!text)
-			return -EBADMSG;
+			return refuse(r, "behind the end of the texts");
 		r->strings[i] = strtab_put(&r->p->strings, text);
 	}
 	return 0;
 }
 
+/* This and the next two refuse the row when they return false. */
 static bool map_string(const struct reader *r, strid *id)
 {
-	if (*id > r->h.n_strings)
+	if (*id > r->h.n_strings) {
+		(void)refuse(r, "text %u of %u", *id, r->h.n_strings);
 		return false;
+	}
 	*id = r->strings[*id];
 	return true;
+}
+
+static bool is_in_window(const struct reader *r, uint64_t time_unix_ns)
+{
+	if (time_unix_ns >= r->h.start_unix_ns && time_unix_ns < r->h.end_unix_ns)
+		return true;
+	(void)refuse(r, "time %llu ns is outside of the window, from %llu to %llu ns",
+		     (unsigned long long)time_unix_ns, (unsigned long long)r->h.start_unix_ns,
+		     (unsigned long long)r->h.end_unix_ns);
+	return false;
 }
 
 /* Maps a row number of the window to the target; PROFILE_NONE: that row did not fit. */
 static bool map_row(const struct reader *r, enum window_section s, uint32_t *row)
 {
-	if (*row >= r->h.sections[s].n)
+	if (*row >= r->h.sections[s].n) {
+		(void)refuse(r, "%s %u of %u", section_names[s], *row, r->h.sections[s].n);
 		return false;
+	}
 	*row = r->rows[s][*row];
 	return true;
 }
@@ -110,10 +178,12 @@ static int read_module(struct reader *r, const void *item, uint32_t *ret)
 	struct profile_module v = *(const struct profile_module *)item;
 
 	if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
-	    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
-	    v.kind >= PROFILE_N_MODULE_KINDS || v.runtime >= PROFILE_N_RUNTIMES ||
-	    v.n_build_id > PROFILE_MAX_BUILD_ID)
+	    !map_string(r, &v.htlhash) || !map_string(r, &v.language))
 		return -EBADMSG;
+	if (v.kind >= PROFILE_N_MODULE_KINDS || v.runtime >= PROFILE_N_RUNTIMES ||
+	    v.n_build_id > PROFILE_MAX_BUILD_ID)
+		return refuse(r, "kind %u, runtime %u, a build id of %u bytes", (uint32_t)v.kind,
+			      (uint32_t)v.runtime, v.n_build_id);
 	if (v.process != PROFILE_NONE && !map_row(r, SECTION_PROCESSES, &v.process))
 		return -EBADMSG;
 	if (v.uid >= PROFILE_UID_FIRST_FILE)
@@ -154,7 +224,7 @@ static int read_named_frame(struct reader *r, uint32_t module, const struct prof
 	bool whole = true;
 
 	if (v->n_lines > MAX_LINES || v->first_line > n_all || v->n_lines > n_all - v->first_line)
-		return -EBADMSG;
+		return refuse(r, "%u lines from %u of %u", v->n_lines, v->first_line, n_all);
 	for (uint32_t i = 0; i < v->n_lines; i++) {
 		lines[i] = all[v->first_line + i];
 		if (!map_row(r, SECTION_FUNCTIONS, &lines[i].function))
@@ -179,7 +249,7 @@ static int read_frame(struct reader *r, const void *item, uint32_t *ret)
 		return read_named_frame(r, module, v, ret);
 	/* The profiler has no names for code in files. */
 	if (v->n_lines > 0)
-		return -EBADMSG;
+		return refuse(r, "%u lines of code in a file", v->n_lines);
 	*ret = profile_add_frame(r->p, module, v->address);
 	return 0;
 }
@@ -192,7 +262,8 @@ static int read_stack(struct reader *r, const void *item, uint32_t *ret)
 	bool whole = true;
 
 	if (v->first > n_rows || v->n > n_rows - v->first || v->n_kernel > v->n)
-		return -EBADMSG;
+		return refuse(r, "%u frames from %u of %u, of these the kernel's %u", v->n,
+			      v->first, n_rows, v->n_kernel);
 	for (uint32_t i = 0; i < v->n; i++) {
 		r->stack[i] = rows[v->first + i];
 		if (!map_row(r, SECTION_FRAMES, &r->stack[i]))
@@ -210,11 +281,14 @@ static int read_section(struct reader *r, enum window_section s,
 	uint32_t n = r->h.sections[s].n;
 	int e = 0;
 
+	r->at = s;
 	r->rows[s] = calloc((size_t)n + 1, sizeof(*r->rows[s]));
 	if (!r->rows[s])
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n && e == 0; i++, item += window_item_sizes[s])
+	for (uint32_t i = 0; i < n && e == 0; i++, item += window_item_sizes[s]) {
+		r->at_row = i;
 		e = read_item(r, item, &r->rows[s][i]);
+	}
 	return e;
 }
 
@@ -259,12 +333,15 @@ static uint64_t *counters_of(struct profile *p, uint32_t type)
 static int read_samples(struct reader *r, uint32_t type, const struct profile_sample *items,
 			uint32_t n)
 {
+	const struct profile_sample *all = r->sections[SECTION_SAMPLES];
+
+	r->at = SECTION_SAMPLES;
 	for (uint32_t i = 0; i < n; i++) {
 		struct profile_sample v = items[i];
 
+		r->at_row = (uint32_t)(items - all) + i;
 		if (!map_row(r, SECTION_THREADS, &v.thread) ||
-		    !map_row(r, SECTION_STACKS, &v.stack) || v.time_unix_ns < r->h.start_unix_ns ||
-		    v.time_unix_ns >= r->h.end_unix_ns)
+		    !map_row(r, SECTION_STACKS, &v.stack) || !is_in_window(r, v.time_unix_ns))
 			return -EBADMSG;
 		if (type == PROFILE_NONE || v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
 			counters_of(r->p, type)[PROFILE_SAMPLES_DROPPED]++;
@@ -280,8 +357,10 @@ static int read_types(struct reader *r)
 	const struct profile_sample *samples = r->sections[SECTION_SAMPLES];
 	uint32_t n = r->h.sections[SECTION_TYPES].n, left = r->h.sections[SECTION_SAMPLES].n;
 
+	r->at = SECTION_TYPES;
+	r->at_row = n;
 	if (n == 0 || n > PROFILE_MAX_TYPES)
-		return -EBADMSG;
+		return refuse(r, "none, or more than %d", PROFILE_MAX_TYPES);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct window_type *t = &types[i];
 		struct profile_type facts = {
@@ -295,9 +374,12 @@ static int read_types(struct reader *r)
 		};
 		int e;
 
-		if (!map_string(r, &facts.event) || !map_string(r, &facts.unit) ||
-		    t->n_samples > left)
+		r->at = SECTION_TYPES;
+		r->at_row = i;
+		if (!map_string(r, &facts.event) || !map_string(r, &facts.unit))
 			return -EBADMSG;
+		if (t->n_samples > left)
+			return refuse(r, "%u samples of %u", t->n_samples, left);
 		r->types[i] = find_type(r->p, &facts);
 		e = read_samples(r, r->types[i], samples, t->n_samples);
 		if (e < 0)
@@ -305,7 +387,7 @@ static int read_types(struct reader *r)
 		samples += t->n_samples;
 		left -= t->n_samples;
 	}
-	return left == 0 ? 0 : -EBADMSG;
+	return left == 0 ? 0 : refuse(r, "%u samples are of no type", left);
 }
 
 /* Those that do not fit are missing: what is known of the process then is what was known before. */
@@ -313,11 +395,12 @@ static int read_residents(struct reader *r)
 {
 	const struct profile_resident *items = r->sections[SECTION_RESIDENTS];
 
+	r->at = SECTION_RESIDENTS;
 	for (uint32_t i = 0; i < r->h.sections[SECTION_RESIDENTS].n; i++) {
 		struct profile_resident v = items[i];
 
-		if (!map_row(r, SECTION_PROCESSES, &v.process) ||
-		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
+		r->at_row = i;
+		if (!map_row(r, SECTION_PROCESSES, &v.process) || !is_in_window(r, v.time_unix_ns))
 			return -EBADMSG;
 		if (v.process != PROFILE_NONE)
 			(void)profile_add_resident(r->p, &v);
@@ -329,9 +412,10 @@ static int read_kills(struct reader *r)
 {
 	const struct profile_kills *items = r->sections[SECTION_KILLS];
 
+	r->at = SECTION_KILLS;
 	for (uint32_t i = 0; i < r->h.sections[SECTION_KILLS].n; i++) {
-		if (items[i].time_unix_ns < r->h.start_unix_ns ||
-		    items[i].time_unix_ns >= r->h.end_unix_ns)
+		r->at_row = i;
+		if (!is_in_window(r, items[i].time_unix_ns))
 			return -EBADMSG;
 		(void)profile_add_kills(r->p, &items[i]);
 	}
@@ -342,11 +426,12 @@ static int read_victims(struct reader *r)
 {
 	const struct profile_victim *items = r->sections[SECTION_VICTIMS];
 
+	r->at = SECTION_VICTIMS;
 	for (uint32_t i = 0; i < r->h.sections[SECTION_VICTIMS].n; i++) {
 		struct profile_victim v = items[i];
 
-		if (!map_row(r, SECTION_PROCESSES, &v.process) ||
-		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
+		r->at_row = i;
+		if (!map_row(r, SECTION_PROCESSES, &v.process) || !is_in_window(r, v.time_unix_ns))
 			return -EBADMSG;
 		if (v.process != PROFILE_NONE)
 			(void)profile_add_victim(r->p, &v);
@@ -390,8 +475,10 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 		return e;
 	host_name = r->h.host_name;
 	kernel_release = r->h.kernel_release;
-	if (!map_string(r, &host_name) || !map_string(r, &kernel_release))
-		return -EBADMSG;
+	if (host_name > r->h.n_strings || kernel_release > r->h.n_strings)
+		return refuse_all(r, "the names of its host and kernel are no texts");
+	host_name = r->strings[host_name];
+	kernel_release = r->strings[kernel_release];
 	if ((e = read_types(r)) < 0 || (e = read_residents(r)) < 0 || (e = read_kills(r)) < 0 ||
 	    (e = read_victims(r)) < 0)
 		return e;
@@ -425,7 +512,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 			continue;
 		if (got <= 0) {
 			(void)munmap(map, n);
-			return got < 0 ? -errno : -EBADMSG;
+			return got < 0 ? -errno : -EIO;
 		}
 		done += (size_t)got;
 	}
@@ -467,9 +554,8 @@ static void extent_restore(const struct extent *e, struct profile *p)
 	}
 }
 
-int window_read(struct profile *p, int fd, uint64_t module_uid_base)
+static int read_file(struct reader *r, int fd)
 {
-	struct reader r = {.p = p, .uid_base = module_uid_base};
 	struct extent before;
 	struct stat st;
 	uint8_t *map = NULL;
@@ -478,15 +564,25 @@ int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size <= 0 || (uint64_t)st.st_size > WINDOW_MAX)
-		return -EBADMSG;
+		return refuse_all(r, "it is empty or too long");
 	e = map_sealed(fd, (size_t)st.st_size, &map);
 	if (e < 0)
 		return e;
-	extent_remember(&before, p);
-	e = read_all(&r, map, (uint64_t)st.st_size);
+	extent_remember(&before, r->p);
+	e = read_all(r, map, (uint64_t)st.st_size);
 	if (e < 0)
-		extent_restore(&before, p);
+		extent_restore(&before, r->p);
 	(void)munmap(map, (size_t)st.st_size);
+	return e;
+}
+
+int window_read(struct profile *p, int fd, uint64_t module_uid_base, char *error, size_t n_error)
+{
+	struct reader r = {.p = p, .uid_base = module_uid_base, .error = error, .n_error = n_error};
+	int e = read_file(&r, fd);
+
+	if (e < 0 && e != -EBADMSG)
+		(void)snprintf(error, n_error, "%s", strerror(-e));
 	reader_free(&r);
 	return e;
 }

@@ -238,15 +238,16 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 	struct profile *p = &s->profile;
 	uint32_t first = p->types[0].samples.n, n_before[PROFILE_MAX_TYPES];
 	struct counted before;
+	char why[192];
 	int r;
 
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
 		n_before[i] = i < p->n_types ? p->types[i].samples.n : 0;
 	counted_read(&before, p);
-	r = window_read(p, fd, s->uid_base);
+	r = window_read(p, fd, s->uid_base, why, sizeof(why));
 	if (r < 0) {
 		log_error("a window of %llu samples cannot be read: %s",
-			  (unsigned long long)m->window.n_samples, strerror(-r));
+			  (unsigned long long)m->window.n_samples, why);
 		counted_unreadable(p, m);
 	}
 	counted_missing(p, gaps);

@@ -66,7 +66,7 @@ static void read_window(int fd)
 
 	profile_init(&p, MAX_BYTES);
 	/* Twice: the second time every row is there already. */
-	if (window_read(&p, fd, 1000) == 0 && window_read(&p, fd, 2000) < 0)
+	if (window_read(&p, fd, 1000, NULL, 0) == 0 && window_read(&p, fd, 2000, NULL, 0) < 0)
 		abort();
 	for (uint32_t i = 0; i < p.frames.n; i++)
 		if (p.frames.items[i].module >= p.modules.n)

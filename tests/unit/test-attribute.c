@@ -205,7 +205,7 @@ static void check_readable(const struct attribution *a)
 	p->end_unix_ns = 10000;
 	fd = window_write(p);
 	profile_init(&copy, 1 << 20);
-	CHECK_INT(window_read(&copy, fd, 0), ==, 0);
+	CHECK_INT(window_read(&copy, fd, 0, NULL, 0), ==, 0);
 	profile_deinit(&copy);
 }
 

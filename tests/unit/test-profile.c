@@ -9,6 +9,7 @@
 #include "src/profile/labels.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
+#include "src/profile/window-format.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 
@@ -145,16 +146,16 @@ static void test_named_frames_cross(void)
 	(void)put_runtime_frame(&q, PROFILE_RUNTIME_V8JS, "other", 1, "another");
 	fill_mixed(&p, N);
 	fd = window_write(&p);
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.types[0].samples.n, ==, N);
 	n_frames = q.frames.n;
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.frames.n, ==, n_frames);
 	CHECK_INT(q.functions.n, ==, 2 + 3);
 	for (uint32_t i = 0; i < 2 * N; i++)
 		check_mixed_stack(&q, i, i % N);
 	/* A restarted profiler's: of files they are others, of runtimes the same. */
-	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40), ==, 0);
+	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40, NULL, 0), ==, 0);
 	CHECK_INT(q.modules.n, ==, 1 + 3 + 1);
 	for (uint32_t i = 0; i < 3 * N; i++)
 		check_mixed_stack(&q, i, i % N);
@@ -176,7 +177,7 @@ static void test_named_frames_without_room(void)
 	fd = window_write(&p);
 	for (uint64_t max_bytes = 256; max_bytes < 8192; max_bytes += 8) {
 		profile_init(&q, max_bytes);
-		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 		CHECK_INT(q.types[0].samples.n + profile_counter(&q, PROFILE_SAMPLES_DROPPED), ==,
 			  N);
 		some += q.types[0].samples.n > 0 && q.types[0].samples.n < N;
@@ -249,7 +250,7 @@ static void test_container_name_comes_later(void)
 		proc.container_name = strtab_put(&p.strings, i == 1 ? "web" : "");
 		CHECK_INT(profile_add_process(&p, &proc), ==, 0);
 		fd = window_write(&p);
-		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 		CHECK_INT(close(fd), ==, 0);
 		CHECK_INT(q.processes.n, ==, 1);
 		CHECK_STR(profile_text(&q, q.processes.items[0].container_name), i ? "web" : "");
@@ -326,8 +327,8 @@ static void test_window_round_trip_and_merge(void)
 	fill(&p, 100);
 	fd = window_write(&p);
 	CHECK_INT(fd, >=, 0);
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.types[0].samples.n, ==, 200);
 	CHECK_INT(q.stacks.n, ==, p.stacks.n);
 	CHECK_INT(q.counters[PROFILE_SAMPLES], ==, 200);
@@ -335,7 +336,7 @@ static void test_window_round_trip_and_merge(void)
 	CHECK_STR(profile_text(&q, q.types[0].event), "cpu-clock");
 	CHECK_INT(q.frames.items[0].address, ==, 0x1000);
 	/* Another profiler's modules are other modules. */
-	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40), ==, 0);
+	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40, NULL, 0), ==, 0);
 	CHECK_INT(q.modules.n, ==, 2);
 	close(fd);
 	profile_deinit(&p);
@@ -371,8 +372,8 @@ static void test_residents_cross(void)
 	r = resident_at(p.end_unix_ns, 1);
 	CHECK(profile_add_resident(&p, &r));
 	bad = window_write(&p);
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
-	CHECK_INT(window_read(&q, bad, 0), ==, -EBADMSG);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
+	CHECK_INT(window_read(&q, bad, 0, NULL, 0), ==, -EBADMSG);
 	CHECK_INT(q.residents.n, ==, 2);
 	CHECK_INT(q.residents.items[0].bytes, ==, 4096);
 	CHECK_INT(q.residents.items[0].time_unix_ns, ==, p.start_unix_ns);
@@ -415,7 +416,7 @@ static void test_room_for_a_window(void)
 			CHECK(profile_add_sample(&p, &s));
 		}
 		fd = window_write(&p);
-		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 		close(fd);
 		CHECK_INT(q.types[0].samples.n, ==, p.types[0].samples.n);
 		CHECK_INT(q.counters[PROFILE_SAMPLES_DROPPED], ==, 0);
@@ -468,9 +469,9 @@ static void test_types(void)
 	one = window_write(&p);
 	add_faults(&p, 30, 5);
 	both = window_write(&p);
-	CHECK_INT(window_read(&q, both, 0), ==, 0);
-	CHECK_INT(window_read(&q, one, 0), ==, 0);
-	CHECK_INT(window_read(&q, both, 0), ==, 0);
+	CHECK_INT(window_read(&q, both, 0, NULL, 0), ==, 0);
+	CHECK_INT(window_read(&q, one, 0, NULL, 0), ==, 0);
+	CHECK_INT(window_read(&q, both, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.n_types, ==, 2);
 	CHECK_INT(q.types[0].samples.n, ==, 300);
 	profile_view(&q, 0, &view);
@@ -495,7 +496,7 @@ static void test_types(void)
 	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES), ==, 360);
 	profile_clear(&q);
 	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES), ==, 0);
-	CHECK_INT(window_read(&q, both, 0), ==, 0);
+	CHECK_INT(window_read(&q, both, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.n_types, ==, 2);
 	CHECK_INT(q.types[1].samples.n, ==, 30);
 	again = q.types[1];
@@ -544,10 +545,12 @@ static void check_rows(const struct profile *q)
 static bool check_hostile(const uint8_t *bytes, size_t n)
 {
 	struct profile q;
+	char why[192] = "";
 	int fd = sealed_copy(bytes, n), r;
 
 	profile_init(&q, 1 << 18);
-	r = window_read(&q, fd, 0);
+	r = window_read(&q, fd, 0, why, sizeof(why));
+	CHECK(r == 0 || why[0]);
 	if (r == 0)
 		check_rows(&q);
 	profile_deinit(&q);
@@ -601,7 +604,7 @@ static void test_hostile_windows(void)
 	fd = memfd_create("test", MFD_CLOEXEC);
 	CHECK_INT(write(fd, bytes, (size_t)n), ==, n);
 	profile_init(&q, 1 << 18);
-	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 	CHECK_INT(q.types[0].samples.n, ==, 20);
 	check_rows(&q);
 	profile_deinit(&q);
@@ -609,46 +612,55 @@ static void test_hostile_windows(void)
 	profile_deinit(&p);
 }
 
-static int read_back(const struct profile *p)
+static int read_back(const struct profile *p, char why[192])
 {
 	struct profile q;
 	int fd = window_write(p), r;
 
 	CHECK_INT(fd, >=, 0);
 	profile_init(&q, 1 << 20);
-	r = window_read(&q, fd, 0);
+	r = window_read(&q, fd, 0, why, 192);
 	CHECK(r == 0 || q.types[0].samples.n == 0);
 	profile_deinit(&q);
 	close(fd);
 	return r;
 }
 
-/* *row names the row behind the last one of n. */
-static void check_behind_last(const struct profile *p, uint32_t *row, uint32_t n)
+/* *row, of the row that owner names, names the row behind the last one of n, of what. */
+static void check_behind_last(const struct profile *p, uint32_t *row, uint32_t n, const char *owner,
+			      const char *what)
 {
 	uint32_t was = *row;
+	char why[192], expected[192];
 
 	CHECK_INT(was, <, n);
 	*row = n;
-	CHECK_INT(read_back(p), ==, -EBADMSG);
+	CHECK_INT(read_back(p, why), ==, -EBADMSG);
+	(void)snprintf(expected, sizeof(expected), "%s: %s %u of %u", owner, what, n, n);
+	CHECK_STR(why, expected);
 	*row = was;
-	CHECK_INT(read_back(p), ==, 0);
+	CHECK_INT(read_back(p, why), ==, 0);
 }
 
 static void test_rows_behind_the_last(void)
 {
 	struct profile_sample *s;
 	struct profile p;
+	uint32_t frame;
+	char owner[32];
 
 	profile_init(&p, 1 << 20);
 	fill_mixed(&p, 3);
 	s = p.types[0].samples.items;
-	check_behind_last(&p, &s->thread, p.threads.n);
-	check_behind_last(&p, &s->stack, p.stacks.n);
-	check_behind_last(&p, &p.threads.items[0].process, p.processes.n);
-	check_behind_last(&p, &p.frames.items[0].module, p.modules.n);
-	check_behind_last(&p, &p.stack_frames.items[0], p.frames.n);
-	check_behind_last(&p, &p.lines.items[0].function, p.functions.n);
+	check_behind_last(&p, &s[0].thread, p.threads.n, "sample 0", "thread");
+	check_behind_last(&p, &s[2].stack, p.stacks.n, "sample 2", "stack");
+	check_behind_last(&p, &p.threads.items[0].process, p.processes.n, "thread 0", "process");
+	check_behind_last(&p, &p.frames.items[0].module, p.modules.n, "frame 0", "module");
+	check_behind_last(&p, &p.stack_frames.items[0], p.frames.n, "stack 0", "frame");
+	frame = p.frames.n - 1;
+	(void)snprintf(owner, sizeof(owner), "frame %u", frame);
+	check_behind_last(&p, &p.lines.items[p.frames.items[frame].first_line].function,
+			  p.functions.n, owner, "function");
 	profile_deinit(&p);
 }
 
@@ -656,23 +668,81 @@ static void test_lines_beyond_their_table(void)
 {
 	struct profile_line lines[257] = {{0}};
 	struct profile p;
+	char why[192];
 	uint32_t last;
 
 	profile_init(&p, 1 << 20);
 	/* What stands behind the lines in a window could be taken for one more: address 0. */
 	(void)profile_add_frame(&p, profile_add_runtime(&p, PROFILE_RUNTIME_PHP), 0);
 	last = put_runtime_frame(&p, PROFILE_RUNTIME_PHP, "f", 1, "g");
-	CHECK_INT(read_back(&p), ==, 0);
+	CHECK_INT(read_back(&p, why), ==, 0);
 	p.frames.items[last].n_lines++;
-	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	CHECK_INT(read_back(&p, why), ==, -EBADMSG);
 	p.frames.items[last].n_lines--;
 	p.frames.items[last].first_line++;
-	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	CHECK_INT(read_back(&p, why), ==, -EBADMSG);
 	p.frames.items[last].first_line--;
 	CHECK_INT(profile_add_named_frame(&p, 0, 8, lines, 256), !=, PROFILE_NONE);
-	CHECK_INT(read_back(&p), ==, 0);
+	CHECK_INT(read_back(&p, why), ==, 0);
 	CHECK_INT(profile_add_named_frame(&p, 0, 8, lines, 257), !=, PROFILE_NONE);
-	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	CHECK_INT(read_back(&p, why), ==, -EBADMSG);
+	profile_deinit(&p);
+}
+
+/* Refused with that error. */
+static void check_refused(const uint8_t *bytes, size_t n, const char *error)
+{
+	struct profile q;
+	char why[192] = "";
+	int fd = sealed_copy(bytes, n);
+
+	profile_init(&q, 1 << 18);
+	CHECK_INT(window_read(&q, fd, 0, why, sizeof(why)), ==, -EBADMSG);
+	CHECK_STR(why, error);
+	profile_deinit(&q);
+	close(fd);
+}
+
+/* Of a window whose parts do not fit together: which of them. */
+static void test_errors_say_which(void)
+{
+	struct window_header h, bad;
+	struct profile p;
+	uint8_t bytes[16384];
+	char expected[192];
+	ssize_t n;
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	fill(&p, 3);
+	fd = window_write(&p);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	CHECK_INT(n, >, (int64_t)sizeof(h));
+	close(fd);
+	memcpy(&h, bytes, sizeof(h));
+#define CHECK_BROKEN(member, value, ...)                                                           \
+	do {                                                                                       \
+		bad = h;                                                                           \
+		bad.member = (value);                                                              \
+		memcpy(bytes, &bad, sizeof(bad));                                                  \
+		(void)snprintf(expected, sizeof(expected), __VA_ARGS__);                           \
+		check_refused(bytes, (size_t)n, expected);                                         \
+	} while (0)
+	CHECK_BROKEN(magic, 1, "it does not begin as a window");
+	CHECK_BROKEN(total_bytes, 1, "it is not as long as it says");
+	CHECK_BROKEN(host_name, 99, "the names of its host and kernel are no texts");
+	CHECK_BROKEN(n_strings, 5000, "text 5000: more texts than bytes");
+	CHECK_BROKEN(sections[SECTION_FRAMES].item_bytes, 3,
+		     "frame %u: rows of 3 bytes instead of %zu", p.frames.n,
+		     sizeof(struct profile_frame));
+	CHECK_BROKEN(sections[SECTION_SAMPLES].n, 5000,
+		     "sample 5000: behind the end of the window");
+	CHECK_BROKEN(sections[SECTION_TYPES].n, 0, "type 0: none, or more than %d",
+		     PROFILE_MAX_TYPES);
+	CHECK_BROKEN(sections[SECTION_SAMPLES].n, 2, "type 0: 3 samples of 2");
+	CHECK_BROKEN(end_unix_ns, 1004,
+		     "sample 2: time 1004 ns is outside of the window, from 1000 to 1004 ns");
+#undef CHECK_BROKEN
 	profile_deinit(&p);
 }
 
@@ -690,7 +760,7 @@ static void test_names_of_files_are_refused(void)
 	line.function = profile_add_function(&p, &f);
 	CHECK(profile_name_frame(&p, 0, &line, 1));
 	fd = window_write(&p);
-	CHECK_INT(window_read(&q, fd, 0), ==, -EBADMSG);
+	CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, -EBADMSG);
 	CHECK_INT(q.types[0].samples.n, ==, 0);
 	close(fd);
 	profile_deinit(&p);
@@ -838,6 +908,7 @@ int main(void)
 	RUN(test_named_frames_without_room);
 	RUN(test_rows_behind_the_last);
 	RUN(test_lines_beyond_their_table);
+	RUN(test_errors_say_which);
 	RUN(test_names_of_files_are_refused);
 	RUN(test_types);
 	RUN(test_room_for_a_window);
