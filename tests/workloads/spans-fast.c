@@ -135,10 +135,13 @@ static void publish(void)
 				      "\x0a\x1athreadlocal.schema_version"
 				      "\x12\x10\x0a\x0etlsdesc_v1_dev";
 	struct published_header *h = published_map(1);
+	/* Not in the program's file: who reads it asks no filesystem that could wait. */
+	char *copy = malloc(sizeof(payload));
 
-	if (!h)
+	if (!h || !copy)
 		exit(77);
-	published_set(h, payload, sizeof(payload) - 1, 1);
+	memcpy(copy, payload, sizeof(payload));
+	published_set(h, copy, sizeof(payload) - 1, 1);
 }
 
 int main(int argc, char **argv)
