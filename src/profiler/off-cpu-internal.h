@@ -13,10 +13,11 @@
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 
-#define OFF_CPU_MAX_SPOTS 256
-#define OFF_CPU_MAX_ENDED 8192
-#define OFF_CPU_MAX_BORN  8192
-#define OFF_CPU_MAX_ASKED 256
+#define OFF_CPU_MAX_SPOTS   256
+#define OFF_CPU_MAX_ENDED   8192
+#define OFF_CPU_MAX_BORN    8192
+#define OFF_CPU_MAX_ASKED   256
+#define OFF_CPU_MAX_NUMBERS 8192
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
@@ -49,6 +50,10 @@ struct off_cpu {
 		bool running;
 	} born[OFF_CPU_MAX_BORN];
 	uint64_t born_from_ns;
+	/* By_tid, with locks: the host's numbers of threads, which wake-ups name. */
+	struct number {
+		uint32_t of_host, tid;
+	} numbers[OFF_CPU_MAX_NUMBERS];
 	/* Blocks whose spans were asked for: a ring. */
 	struct switch_out asked[OFF_CPU_MAX_ASKED];
 	uint32_t next_asked;

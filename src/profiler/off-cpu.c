@@ -161,6 +161,21 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	off_cpu_see_lock(o, &out);
 }
 
+/* A wake-up names a thread by its number in the host's pid namespace, as its switches do. */
+static void note_number(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
+{
+	if (o->by_tid && o->locks)
+		o->numbers[sw->prev_id % OFF_CPU_MAX_NUMBERS] =
+			(struct number){sw->prev_id, r->tid};
+}
+
+static uint32_t id_of_number(const struct off_cpu *o, uint32_t number)
+{
+	const struct number *n = &o->numbers[number % OFF_CPU_MAX_NUMBERS];
+
+	return o->by_tid && n->of_host == number ? n->tid : number;
+}
+
 /* A thread ends another one's wait for a lock; by its stack it is the one that held it. */
 static void on_wakeup(struct off_cpu *o, const struct record *r)
 {
@@ -175,7 +190,7 @@ static void on_wakeup(struct off_cpu *o, const struct record *r)
 		a->counters[PROFILE_RECORDS_BAD]++;
 		return;
 	}
-	stack = switches_waits(o->switches, id, &object, &pid);
+	stack = switches_waits(o->switches, id_of_number(o, id), &object, &pid);
 	waker = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	if (!stack || !object || !off_cpu_is_futex(stack->reason) || !waker || waker->pid != pid)
 		return;
@@ -220,6 +235,7 @@ static void on_switch(struct off_cpu *o, const struct record *r, const struct sa
 
 	o->a->counters[PROFILE_SAMPLES]++;
 	fill_out(o, r, sw, &out);
+	note_number(o, r, sw);
 	begin_if_born(o, out.id, r->cpu, true);
 	if (sw->has_program || out.how == SWITCH_DEAD)
 		switches_out(o->switches, &out);
