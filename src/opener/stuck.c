@@ -62,12 +62,25 @@ bool stuck_allows(struct stuck_table *t, const struct stuck_subject *s, uint64_t
 	return false;
 }
 
+/* Was the subject refused not long ago? */
+static bool was_late(const struct stuck_table *t, const struct stuck_subject *s, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < STUCK_REFUSED; i++) {
+		if (t->refused[i].until_ns &&
+		    now_ns < t->refused[i].until_ns + STUCK_REFUSED_SECONDS * NSEC_PER_SEC &&
+		    is_same(t, &t->refused[i].subject, s))
+			return true;
+	}
+	return false;
+}
+
 void stuck_add(struct stuck_table *t, pid_t helper, const struct stuck_subject *s, uint64_t now_ns)
 {
+	uint64_t seconds = was_late(t, s, now_ns) ? STUCK_REFUSED_SECONDS : STUCK_FIRST_SECONDS;
 	uint32_t at = t->next_refused++ % STUCK_REFUSED;
 
 	t->refused[at].subject = *s;
-	t->refused[at].until_ns = now_ns + STUCK_REFUSED_SECONDS * NSEC_PER_SEC;
+	t->refused[at].until_ns = now_ns + seconds * NSEC_PER_SEC;
 	for (uint32_t i = 0; i < STUCK_MAX; i++) {
 		if (!t->helpers[i].pid) {
 			t->helpers[i].pid = helper;

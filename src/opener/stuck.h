@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Where helpers got stuck, and what is refused because of that. A server that does not answer keeps
- * each helper that touches its files, so nobody asks there again for a while. Others go on: even
- * somebody who makes one filesystem after the other must not keep everybody's files from being
+ * each helper that touches its files, so nobody asks there again for a while. A busy host makes an
+ * innocent late, too: if the helper could be ended, the first time counts for less. Others go on:
+ * even somebody who makes one filesystem after the other must not keep everybody's files from being
  * opened.
  */
 #include <stdbool.h>
@@ -17,7 +18,8 @@
 
 #define STUCK_REFUSED	      64
 #define STUCK_KNOWN	      256
-#define STUCK_REFUSED_SECONDS 60
+#define STUCK_FIRST_SECONDS   2
+#define STUCK_REFUSED_SECONDS 60 /* if it is late again within as long */
 
 /* The process and device of a request. */
 struct stuck_subject {

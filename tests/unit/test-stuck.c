@@ -70,12 +70,38 @@ static void test_one_is_stuck(void)
 	CHECK(allows(&t, subject(8, 0, 0, 1000)));
 	CHECK(allows(&t, subject(8, 0, 41, 1000)));
 	CHECK_INT(t.n_refused, ==, 2);
-	end_all(&t);
-	/* It has ended; it is remembered for a minute. */
-	CHECK(!allows(&t, subject(7, 8, 1, 1000)));
 	now += MINUTE_NS;
+	CHECK(!allows(&t, subject(7, 8, 1, 1000)));
+	end_all(&t);
 	CHECK(allows(&t, subject(7, 8, 1, 1000)));
 	CHECK(allows(&t, subject(8, 0, 40, 1001)));
+}
+
+/* A busy host makes an innocent late: the second time counts. */
+static void test_late_again(void)
+{
+	struct stuck_table t = {0};
+
+	add(&t, subject(7, 0, 40, 1000));
+	end_all(&t);
+	CHECK(!allows(&t, subject(7, 8, 1, 1000)));
+	now += STUCK_FIRST_SECONDS * NSEC_PER_SEC;
+	CHECK(allows(&t, subject(7, 8, 1, 1000)));
+	CHECK(allows(&t, subject(8, 0, 40, 1001)));
+	/* Another process, on the same device. */
+	add(&t, subject(9, 0, 40, 1000));
+	end_all(&t);
+	now += MINUTE_NS - 1;
+	CHECK(!allows(&t, subject(9, 8, 1, 1000)));
+	CHECK(!allows(&t, subject(8, 0, 40, 1001)));
+	now += 1;
+	CHECK(allows(&t, subject(8, 0, 40, 1001)));
+	/* That is long ago. */
+	now += MINUTE_NS;
+	add(&t, subject(9, 0, 40, 1000));
+	end_all(&t);
+	now += STUCK_FIRST_SECONDS * NSEC_PER_SEC;
+	CHECK(allows(&t, subject(9, 0, 40, 1000)));
 }
 
 /* Everybody's device, which a path led away from. */
@@ -121,6 +147,7 @@ static void test_many_are_stuck(void)
 int main(void)
 {
 	RUN(test_one_is_stuck);
+	RUN(test_late_again);
 	RUN(test_a_device_that_answered_is_not_to_blame);
 	RUN(test_many_are_stuck);
 	return 0;
