@@ -19,7 +19,10 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define START_NS      (5 * NSEC_PER_SEC) /* a start opens no untrusted files */
+/* A start opens no untrusted files, so one that takes long is no server's fault: requests are put
+ * off until it is done. */
+#define START_WAIT_NS (5 * NSEC_PER_SEC) /* of all requests together */
+#define START_MAX_NS  (60 * NSEC_PER_SEC)
 #define STUCK_SECONDS 60
 
 struct opener_helper {
@@ -29,6 +32,7 @@ struct opener_helper {
 	struct judge *judge;
 	pid_t pid;  /* 0: there is none */
 	bool ready; /* it takes requests */
+	uint64_t started_ns;
 	int sock;
 	uint32_t seq;
 	struct stuck_table stuck;
@@ -72,9 +76,9 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 }
 
 /* Waits until it says that it takes requests, with a deadline. */
-static int wait_ready(int sock)
+static int wait_ready(int sock, uint64_t deadline)
 {
-	uint64_t deadline = clock_monotonic_ns() + START_NS, now;
+	uint64_t now;
 	struct message m;
 	int fds[2], r;
 
@@ -111,6 +115,7 @@ static int start(struct opener_helper *h)
 	if (r < 0)
 		return r;
 	h->ready = false;
+	h->started_ns = clock_monotonic_ns();
 	return set_up(h);
 }
 
@@ -120,9 +125,14 @@ static int get_ready(struct opener_helper *h)
 	int r = h->pid ? 0 : start(h);
 
 	if (r == 0 && !h->ready)
-		r = wait_ready(h->sock);
+		r = wait_ready(h->sock, h->started_ns + START_WAIT_NS);
 	h->ready = r == 0;
 	return r;
+}
+
+static bool may_still_start(const struct opener_helper *h, int r)
+{
+	return r == -ETIMEDOUT && clock_monotonic_ns() - h->started_ns < START_MAX_NS;
 }
 
 static struct stuck_subject subject_of(const struct message *ask)
@@ -191,7 +201,12 @@ static void tell_refused(struct opener_helper *h, uint32_t n_stuck)
 
 static void tell_no_start(struct opener_helper *h, int r)
 {
-	if (log_ratelimit(&h->start_log, STUCK_SECONDS))
+	if (!log_ratelimit(&h->start_log, STUCK_SECONDS))
+		return;
+	if (r == -ETIMEDOUT)
+		log_warning("the process that opens files takes long to start: the host is very "
+			    "busy; files are opened once it runs");
+	else
 		log_warning("the process that opens files cannot be started: %s", strerror(-r));
 }
 
@@ -312,7 +327,7 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask,
 	r = get_ready(h);
 	if (r < 0) {
 		tell_no_start(h, r);
-		if (h->pid)
+		if (h->pid && !may_still_start(h, r))
 			give_up(h, &(struct stuck_subject){.uid = UINT32_MAX});
 		return r;
 	}

@@ -265,6 +265,39 @@ static void test_memory(void)
 	end(&plain);
 }
 
+/* A start that takes longer than a request waits for it: it goes on, and a later request finds it
+ * done. */
+static void test_slow_start(void)
+{
+	_cleanup_close_ int exe = own_exe();
+	const struct setup_common s = set_up();
+	struct running marked = run("marked", "plain");
+	const struct privileges none = {.max_data = 0};
+	struct opener_helper *h = NULL;
+	pid_t first;
+	char path[64];
+	int fd;
+
+	CHECK_INT(setenv("TEST_JUDGE", "real", 1), ==, 0);
+	path_of(path, "slow");
+	CHECK_INT(setenv("TEST_OPENER", path, 1), ==, 0);
+	CHECK_INT(mkfifo(path, 0600), ==, 0);
+	CHECK_INT(opener_helper_new(&h, exe, &none, &s), ==, 0);
+	opener_helper_prepare(h);
+	first = opener_helper_pid(h);
+	CHECK_INT(open_memory(h, &marked, marked.own), ==, -ETIMEDOUT);
+	CHECK_INT(open_memory(h, &marked, marked.own), ==, -ETIMEDOUT);
+	CHECK_INT(opener_helper_pid(h), ==, first);
+	(void)close(open(path, O_WRONLY)); /* it goes on */
+	while ((fd = open_memory(h, &marked, marked.own)) == -ETIMEDOUT)
+		(void)usleep(10000);
+	check_memory(fd, marked.own);
+	CHECK_INT(opener_helper_pid(h), ==, first);
+	CHECK_INT(unsetenv("TEST_OPENER"), ==, 0);
+	opener_helper_free(h);
+	end(&marked);
+}
+
 /* What a judge does here. */
 static int judge_as(const char *kind)
 {
@@ -285,6 +318,16 @@ static int judge_as(const char *kind)
 	return 1;
 }
 
+/* Once somebody writes to that FIFO. */
+static int open_slowly(void)
+{
+	const char *fifo = getenv("TEST_OPENER");
+
+	if (fifo)
+		(void)close(open(fifo, O_RDONLY));
+	return opener_main();
+}
+
 int main(int argc, char **argv)
 {
 	const char *kind = getenv("TEST_JUDGE");
@@ -293,13 +336,14 @@ int main(int argc, char **argv)
 	if (strcmp(argv[0], "perfwalk: " JUDGING_NAME) == 0)
 		return judge_as(kind ? kind : "");
 	if (strcmp(argv[0], "perfwalk: " OPENER_NAME) == 0)
-		return opener_main();
+		return open_slowly();
 	CHECK(mkdtemp(directory) != NULL);
 	make_files();
 	RUN(test_verdicts);
 	RUN(test_bad_judges);
 	RUN(test_share);
 	RUN(test_memory);
+	RUN(test_slow_start);
 	(void)snprintf(command, sizeof(command), "rm -r %s", directory);
 	CHECK_INT(system(command), ==, 0);
 	return 0;
