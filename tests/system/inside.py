@@ -13,6 +13,8 @@ import time
 
 import rig
 
+CAP_SYS_RESOURCE = 1 << 24
+NO_PRIORITY = "readers have no real-time priority: root has no CAP_SYS_RESOURCE here, so LimitRTPRIO=1 is not in force"
 DIRECTORY = "usr/local/lib/systemd/system"
 # systemd's own, or the host's: what a service gets anew.
 NOT_PASSED_ON = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "PWD", "OLDPWD", "_", "TMPDIR", "NOTIFY_SOCKET",
@@ -44,6 +46,15 @@ def is_inside():
 def outside(status):
     """Samples of processes that a daemon in a machine cannot see; its status counts them as dropped."""
     return int(status["samples_dropped"]) if is_inside() else 0
+
+
+def gives_priority():
+    """Can systemd give a daemon the real-time priority of the unit? Without root the daemon needs LimitRTPRIO=1."""
+    if not is_inside() or wanted() != "rootless.conf":
+        return True
+    with open("/proc/1/limits", encoding="ascii") as f:
+        limit = next(line.split()[4] for line in f if line.startswith("Max realtime priority"))
+    return limit != "0" or int(rig.status_of(1)["CapEff"], 16) & CAP_SYS_RESOURCE != 0
 
 
 def enter():

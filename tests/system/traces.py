@@ -12,6 +12,7 @@ import threading
 import urllib.request
 import uuid
 
+import inside
 import otelcol
 import otlp
 import rig
@@ -29,7 +30,7 @@ class Traced:
         self.instance, self.endpoint, self.number = str(uuid.uuid4()), endpoint, number
         program = os.path.join(rig.build_workloads("traced"), "traced")
         self.process = rig.start([program, "shop", self.instance, str(number)], stdout=subprocess.PIPE, text=True)
-        self.exporter = threading.Thread(target=self.export)
+        self.exporter = threading.Thread(target=self.export, daemon=True)  # the test may end before the program
         self.exporter.start()
 
     def export(self):
@@ -116,6 +117,8 @@ def check_traces(joined, instances):
 
 def main():
     rig.need_root()
+    if not inside.gives_priority():
+        rig.skip(inside.NO_PRIORITY)
     collector = otelcol.start({"plain": ("http", "")})
     endpoint = f"http://127.0.0.1:{collector.ports['plain']}"
     instances = [Traced(endpoint, n) for n in (1, 2)]
