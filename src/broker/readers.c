@@ -336,29 +336,27 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
-static int send_cpu(const struct broker *b, uint32_t cpu, int control)
+static void send_cpu(const struct broker *b, uint32_t cpu, struct setup_sender *to)
 {
 	struct message m = {.type = MESSAGE_CPU_ADD};
-	int r = 0;
 
-	for (uint32_t i = 0; i < b->options.n_events && r == 0; i++) {
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
 		const struct cpu_events *c = find_cpu(&b->events[i], cpu);
 
 		if (!broker_wakes_readers(b, i) || !c)
 			continue;
 		m.cpu.cpu = c->events.cpu;
 		m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
-		r = message_send(control, &m, &c->events.sample_fd, 1);
+		setup_put_message(to, &m, &c->events.sample_fd, 1);
 		m.cpu.index++;
 	}
-	return r;
 }
 
 int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
 	struct setup_reader s = {.common = broker_common_setup(b, PEER_READER)};
-	int r;
+	struct setup_sender to;
 
 	if (!find_cpu(&b->events[0], who.index))
 		return -ENODEV;
@@ -368,18 +366,16 @@ int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_
 	}
 	s.of_tasks = b->options.n_pids > 0;
 	s.realtime = put_in_front(b, supervisor_pid(b->supervisor, who), who.index);
-	r = setup_send(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = setup_send_start(control);
-	if (r == 0)
-		r = send_cpu(b, who.index, control);
-	for (uint32_t i = 0; i < b->readers.n_clients && r == 0; i++) {
+	to = setup_begin(control, &s, sizeof(s), status_fd);
+	(void)setup_finish(&to);
+	send_cpu(b, who.index, &to);
+	for (uint32_t i = 0; i < b->readers.n_clients; i++) {
 		const struct broker_client *c = &b->readers.clients[i];
 		const struct message m = message_of(c);
 
-		r = message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
+		setup_put_message(&to, &m, (const int[]){c->memory, c->maps}, 2);
 	}
-	return r;
+	return to.result;
 }
 
 static void wake_by(struct broker *b, struct events *e, bool wake)

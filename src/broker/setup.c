@@ -175,13 +175,10 @@ static void send_input(struct broker *b, struct setup_sender *to)
 	setup_put_file(to, TEXT_INPUT, b->options.input_path, b->options.input_fd);
 }
 
-static int send_cpus(const struct broker *b, const struct events *e)
+static void send_cpus(const struct broker *b, const struct events *e, struct setup_sender *to)
 {
-	int r = 0;
-
-	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
-		r = broker_send_cpu(b, &e->cpus.items[i], false);
-	return r;
+	for (uint32_t i = 0; i < e->cpus.n && setup_may_send(to); i++)
+		to->result = broker_send_cpu(b, &e->cpus.items[i], false);
 }
 
 /* Which resource attributes may leave the host. */
@@ -221,7 +218,6 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.interpreters = c->interpreters && !b->options.input_path,
 	};
 	struct setup_sender to;
-	int r;
 
 	for (uint32_t i = 0; i < s.n_events; i++) {
 		s.events[i].options = b->events[i].sample;
@@ -240,10 +236,10 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		setup_put_file(&to, TEXT_LEDGER, "", b->ledger_fd);
 		setup_put_file(&to, TEXT_BLOCKS, "", b->blocks_fd);
 	}
-	r = setup_finish(&to);
-	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
-		r = send_cpus(b, &b->events[i]);
-	return r;
+	(void)setup_finish(&to);
+	for (uint32_t i = 0; i < s.n_events; i++)
+		send_cpus(b, &b->events[i], &to);
+	return to.result;
 }
 
 static void send_host_facts(struct setup_sender *to)

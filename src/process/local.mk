@@ -45,6 +45,10 @@ check_PROGRAMS += tests/unit/test-receipts
 tests_unit_test_receipts_SOURCES = tests/unit/test-receipts.c tests/unit/test.h
 tests_unit_test_receipts_LDADD = libprocess.a libutil.a
 
+check_PROGRAMS += tests/unit/test-setup
+tests_unit_test_setup_SOURCES = tests/unit/test-setup.c tests/unit/test.h
+tests_unit_test_setup_LDADD = libprocess.a libutil.a
+
 check_PROGRAMS += tests/unit/test-sandbox
 tests_unit_test_sandbox_SOURCES = tests/unit/test-sandbox.c tests/unit/test.h
 tests_unit_test_sandbox_LDADD = libprocess.a libutil.a

@@ -10,7 +10,11 @@
 
 #include "src/process/credentials.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/log.h"
+
+/* A child that reads one message now and then must not keep the broker for each of them. */
+#define SETUP_NS (20 * NSEC_PER_SEC)
 
 int setup_send(int control, const void *setup, size_t n, int status_fd)
 {
@@ -48,13 +52,29 @@ int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
 
 struct setup_sender setup_begin(int control, const void *setup, size_t n, int status_fd)
 {
-	return (struct setup_sender){control, setup_send(control, setup, n, status_fd)};
+	uint64_t deadline = clock_monotonic_ns() + SETUP_NS;
+
+	return (struct setup_sender){control, setup_send(control, setup, n, status_fd), deadline};
+}
+
+bool setup_may_send(struct setup_sender *to)
+{
+	if (to->result == 0 && clock_monotonic_ns() >= to->deadline_ns)
+		to->result = -ETIMEDOUT;
+	return to->result == 0;
 }
 
 void setup_put_file(struct setup_sender *to, enum text_kind kind, const char *text, int fd)
 {
-	if (to->result == 0)
+	if (setup_may_send(to))
 		to->result = setup_send_text(to->control, kind, text, fd);
+}
+
+void setup_put_message(struct setup_sender *to, const struct message *m, const int *fds,
+		       size_t n_fds)
+{
+	if (setup_may_send(to))
+		to->result = message_send(to->control, m, fds, n_fds);
 }
 
 void setup_put_text(struct setup_sender *to, enum text_kind kind, const char *text)
@@ -78,7 +98,7 @@ void setup_put_proxies(struct setup_sender *to)
 
 int setup_finish(struct setup_sender *to)
 {
-	if (to->result == 0)
+	if (setup_may_send(to))
 		to->result = setup_send_start(to->control);
 	return to->result;
 }

@@ -29,19 +29,26 @@ int setup_send_start(int control);
 
 /*
  * Sends the messages of one set-up in their order. After the first failure it sends no more;
- * result is 0 or that -errno. A caller may set it to an error of its own.
+ * result is 0 or that -errno. A caller may set it to an error of its own. The socket limits how
+ * long each message waits, and the deadline all together: after it, the result is -ETIMEDOUT.
  */
 struct setup_sender {
 	int control, result;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC */
 };
 
 struct setup_sender setup_begin(int control, const void *setup, size_t n, int status_fd);
+/* Has nothing failed, and is there time left? For messages that are sent in another way. */
+bool setup_may_send(struct setup_sender *to);
 /* Neither sends a text of NULL. */
 void setup_put_text(struct setup_sender *to, enum text_kind kind, const char *text);
 void setup_put_file(struct setup_sender *to, enum text_kind kind, const char *text, int fd);
 /* Sends the proxies in the environment, for a child with the network. */
 void setup_put_proxies(struct setup_sender *to);
-/* Sends MESSAGE_START. Returns the result. */
+/* A message of another type; the descriptors stay the caller's. */
+void setup_put_message(struct setup_sender *to, const struct message *m, const int *fds,
+		       size_t n_fds);
+/* Sends MESSAGE_START. Returns the result. More messages may follow. */
 int setup_finish(struct setup_sender *to);
 
 /* Chooses the user of the children: for root the named user, or nobody if that does not exist; for
