@@ -21,6 +21,7 @@ GIB = 1 << 30
 RATE = 99
 AFTER_KIB = 80 << 10  # symbols may take 32 MiB; the kernel's names take ten
 PREFIX = f"b{os.getpid()}"  # of the names of all programs here: the daemon samples no others
+FILE_SECONDS = 3.5  # of CPU time: after 3 s (symbolizer_file_timeout) a file is set aside
 BOMB_CPU = 0.15  # seconds that each bomb gets at least: some fifteen samples
 
 SOURCE = r"""
@@ -460,6 +461,27 @@ def start_perf_map_bombs(directory):
                                       jit])}
 
 
+def capture_seconds(file):
+    """The CPU time of all processes of a capture of the program, with lines and inlined functions."""
+    program, folded, lines = rig.start([file]), rig.path("one.folded"), rig.path("one.pb.gz")
+    capture = rig.start([rig.perfwalk(), "record", "-p", str(program.pid), "-d", "1", "-F", "999", "-o", folded, "-o", lines],
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(capture.pid, 0)
+    capture.returncode = os.waitstatus_to_exitcode(status)
+    rig.end(program)
+    rig.check(capture.returncode == 0 and rig.read_folded(folded), f"a capture of {os.path.basename(file)} has samples")
+    return used.ru_utime + used.ru_stime
+
+
+def check_time_of_each(bombs, plain):
+    """Each by itself, beyond what a capture of such a program takes."""
+    least = min(capture_seconds(plain) for _ in range(3))
+    took = {name: capture_seconds(file) - least for name, file in bombs.items()}
+    rig.say(f"CPU seconds of each file, beyond {least:.2f}: " + ", ".join(f"{name} {s:.2f}" for name, s in sorted(took.items(), key=lambda x: -x[1])))
+    for name, seconds in took.items():
+        rig.check(seconds < FILE_SECONDS, f"{name}: {seconds:.2f} s of CPU")
+
+
 def check_honest(views, pid, begin, end):
     """The honest program beside the bombs: its names are right; how often it was sampled."""
     mine = [x for v in views for x in v.samples(begin, end) if x[0].get("process.pid") == pid]
@@ -481,6 +503,8 @@ def main():
     bombs = build()
     sizes = {name: os.path.getsize(file) >> 10 for name, file in bombs.items()}
     rig.say(f"bombs and their sizes in KiB: {sizes}")
+    if not rig.is_sanitized():
+        check_time_of_each(bombs, rig.path("plain"))
     directory = rig.build_workloads("chain", "jit")
     with Sink() as sink:
         daemon = rig.Daemon(f"""
