@@ -204,6 +204,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.common = broker_common_setup(b, PEER_PROFILER),
 		.n_events = b->options.n_events,
 		.of_tasks = b->options.n_pids > 0,
+		.other_numbers = !sample_sees_all_processes(),
 		.interval_ns = b->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,

@@ -87,6 +87,10 @@ tests_unit_test_attribute_SOURCES = tests/unit/test-attribute.c tests/unit/test.
 tests_unit_test_attribute_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
+check_PROGRAMS += tests/unit/test-off-cpu
+tests_unit_test_off_cpu_SOURCES = tests/unit/test-off-cpu.c tests/unit/test.h
+tests_unit_test_off_cpu_LDADD = $(tests_unit_test_attribute_LDADD)
+
 check_PROGRAMS += tests/unit/test-allocations
 tests_unit_test_allocations_SOURCES = tests/unit/test-allocations.c tests/unit/test.h
 tests_unit_test_allocations_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \

@@ -29,6 +29,9 @@ struct off_cpu {
 	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
 	uint32_t all, blocks, wakeups;
 	bool by_tid; /* threads are told apart by numbers of our pid namespace, not of the host's */
+	/* Not by_tid, and the two differ: all but its switches come under a thread's number in our
+	 * namespace, which another thread may have in the host's. */
+	bool other_numbers;
 	struct lock_places *locks; /* NULL: nobody asks for locks */
 	struct wall_time *wall;	   /* NULL: nor for wall time */
 	uint64_t begin_ns;	   /* of the window */
@@ -45,12 +48,13 @@ struct off_cpu {
 	/* Threads that have not run yet, and those that have just executed a program, by their
 	 * number: of those from then on, for some switches before are missing. */
 	struct born {
-		uint32_t tid, pid;
+		uint32_t id, pid, tid; /* id 0: free */
 		uint64_t time_ns;
 		bool running;
 	} born[OFF_CPU_MAX_BORN];
 	uint64_t born_from_ns;
-	/* By_tid, with locks: the host's numbers of threads, which wake-ups name. */
+	/* Both numbers of threads that were switched: by that of the host, which wake-ups name, or
+	 * with other_numbers by tid. */
 	struct number {
 		uint32_t of_host, tid;
 	} numbers[OFF_CPU_MAX_NUMBERS];

@@ -79,6 +79,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->blocks = blocks;
 	o->wakeups = wakeups;
 	o->by_tid = a->setup->of_tasks || o->events[blocks].options.switch_fields.plain;
+	o->other_numbers = a->setup->other_numbers && !o->by_tid;
 	callbacks.longest_apart = wakeups != UINT32_MAX;
 	o->own_pid = (uint32_t)getpid();
 	o->broker_pid = (uint32_t)getppid();
@@ -161,12 +162,16 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	off_cpu_see_lock(o, &out);
 }
 
-/* A wake-up names a thread by its number in the host's pid namespace, as its switches do. */
+/* Wake-ups name a thread by its number in the host's pid namespace, as its switches do, and all
+ * other records by that in ours. */
 static void note_number(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
-	if (o->by_tid && o->locks)
-		o->numbers[sw->prev_id % OFF_CPU_MAX_NUMBERS] =
-			(struct number){sw->prev_id, r->tid};
+	const struct number n = {sw->prev_id, r->tid};
+
+	if (o->other_numbers && r->tid != 0)
+		o->numbers[n.tid % OFF_CPU_MAX_NUMBERS] = n;
+	else if (o->by_tid && o->locks)
+		o->numbers[n.of_host % OFF_CPU_MAX_NUMBERS] = n;
 }
 
 static uint32_t id_of_number(const struct off_cpu *o, uint32_t number)
@@ -174,6 +179,16 @@ static uint32_t id_of_number(const struct off_cpu *o, uint32_t number)
 	const struct number *n = &o->numbers[number % OFF_CPU_MAX_NUMBERS];
 
 	return o->by_tid && n->of_host == number ? n->tid : number;
+}
+
+/* 0: not known. */
+static uint32_t id_of_tid(const struct off_cpu *o, uint32_t tid)
+{
+	const struct number *n = &o->numbers[tid % OFF_CPU_MAX_NUMBERS];
+
+	if (!o->other_numbers)
+		return tid;
+	return n->tid == tid ? n->of_host : 0;
 }
 
 /* A thread ends another one's wait for a lock; by its stack it is the one that held it. */
@@ -203,9 +218,9 @@ static void on_wakeup(struct off_cpu *o, const struct record *r)
 }
 
 /* The first that is known of a thread is its start: what it does until its first switch counts. */
-static void note_birth(struct off_cpu *o, const struct record *r, bool running)
+static void note_birth(struct off_cpu *o, const struct record *r, uint32_t id, bool running)
 {
-	o->born[r->tid % OFF_CPU_MAX_BORN] = (struct born){r->tid, r->pid, r->time_ns, running};
+	o->born[id % OFF_CPU_MAX_BORN] = (struct born){id, r->pid, r->tid, r->time_ns, running};
 }
 
 static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
@@ -220,12 +235,12 @@ static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
 						    .tid = b->tid,
 						    .cpu = cpu},
 			       running);
-	b->tid = 0;
+	b->id = 0;
 }
 
 static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
 {
-	if (o->born[id % OFF_CPU_MAX_BORN].tid == id && id != 0)
+	if (o->born[id % OFF_CPU_MAX_BORN].id == id && id != 0)
 		begin(o, id, cpu, running);
 }
 
@@ -328,6 +343,36 @@ static void begin_to_follow(struct off_cpu *o, uint64_t time_ns)
 	switches_follow(o->switches, time_ns);
 }
 
+/* It has another program now: neither its stacks nor its name are those of before. */
+static void on_exec(struct off_cpu *o, const struct record *r, uint32_t id)
+{
+	switches_end(o->switches, id, r->time_ns);
+	/* A thread that executes it takes the number of the first one, which has ended. */
+	note_end(o, r->tid, false);
+	note_birth(o, r, id, true);
+}
+
+/* A thread begins, ends, or has another name. One that was not switched yet is not known here. */
+static void on_life(struct off_cpu *o, const struct record *r)
+{
+	uint32_t id = id_of_tid(o, r->tid);
+
+	if (r->type == RECORD_FORK) {
+		note_end(o, r->tid, false);
+		note_birth(o, r, o->other_numbers ? 0 : r->tid, false);
+	} else if (r->type == RECORD_EXIT) {
+		note_end(o, r->tid, true);
+		switches_end(o->switches, id, r->time_ns);
+		if (o->other_numbers) /* the next one with that number is another thread */
+			o->numbers[r->tid % OFF_CPU_MAX_NUMBERS].tid = 0;
+	} else if (r->type == RECORD_COMM && r->comm.exec) {
+		on_exec(o, r, id);
+	} else if (r->type == RECORD_COMM && !filter_is_empty(o->a->filter)) {
+		/* Unless all names are wanted: a thread may change its own at will. */
+		switches_tell(o->switches, id, r->time_ns);
+	}
+}
+
 void off_cpu_record(struct off_cpu *o, const struct record *r)
 {
 	if (!o->follows)
@@ -351,39 +396,22 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 			o->born_from_ns = r->time_ns;
 		}
 		break;
-	case RECORD_FORK:
-		note_end(o, r->tid, false);
-		note_birth(o, r, false);
-		break;
-	case RECORD_EXIT:
-		note_end(o, r->tid, true);
-		switches_end(o->switches, r->tid, r->time_ns);
-		break;
-	case RECORD_COMM:
-		if (!r->comm.exec) {
-			/* Unless all names are wanted: a thread may change its own at will. */
-			if (!filter_is_empty(o->a->filter))
-				switches_tell(o->switches, r->tid, r->time_ns);
-			break;
-		}
-		/* Another program: neither its stacks nor its name are those of before. */
-		switches_end(o->switches, r->tid, r->time_ns);
-		/* A thread that executes it takes the number of the first one, which has ended. */
-		note_end(o, r->tid, false);
-		note_birth(o, r, true);
-		break;
 	default:
+		on_life(o, r);
 		break;
 	}
 }
 
 void off_cpu_renamed(struct off_cpu *o, const struct record *r)
 {
-	switches_judge(o->switches, &(struct switch_out){.time_ns = r->time_ns,
-							 .id = r->tid,
-							 .pid = r->pid,
-							 .tid = r->tid,
-							 .cpu = r->cpu});
+	const struct switch_out out = {.time_ns = r->time_ns,
+				       .id = id_of_tid(o, r->tid),
+				       .pid = r->pid,
+				       .tid = r->tid,
+				       .cpu = r->cpu};
+
+	if (out.id)
+		switches_judge(o->switches, &out);
 }
 
 void off_cpu_stands(struct off_cpu *o, const struct message *m)
@@ -399,7 +427,7 @@ void off_cpu_stands(struct off_cpu *o, const struct message *m)
 		.how = m->stands.runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
 	};
 
-	if (!o->a->other_clock)
+	if (!o->a->other_clock && !o->other_numbers)
 		switches_stands(o->switches, &out);
 }
 

@@ -21,6 +21,7 @@ struct setup_profiler {
 	} events[SAMPLE_MAX_EVENTS];
 	uint32_t n_events;    /* 0: a file is replayed */
 	bool of_tasks;	      /* events are of tasks, not of whole CPUs */
+	bool other_numbers;   /* switches name threads by numbers of another pid namespace */
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
