@@ -25,6 +25,11 @@ uint64_t arch_v8_function(const struct runtime_regs *regs)
 	return 0;
 }
 
+uint64_t arch_v8_isolate(const struct runtime_regs *regs)
+{
+	return 0;
+}
+
 bool arch_v8_is_call(const uint8_t *before, size_t n)
 {
 	return false;

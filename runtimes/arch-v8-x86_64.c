@@ -7,7 +7,7 @@
 
 const bool arch_has_v8 = true;
 
-enum { RCX = 2, RDI = 5, R8 = 8, R9 = 9, R12 = 12 };
+enum { RCX = 2, RDI = 5, R8 = 8, R9 = 9, R12 = 12, R13 = 13 };
 enum { MAX_EPILOGUE = 24 }; /* behind pop rbp */
 
 static bool has_prologue(const uint8_t *code, size_t n)
@@ -107,6 +107,12 @@ uint64_t arch_v8_offset(const struct runtime_regs *regs)
 uint64_t arch_v8_function(const struct runtime_regs *regs)
 {
 	return regs->r[RDI];
+}
+
+/* The register points into it, so that more of it is within a byte's reach. */
+uint64_t arch_v8_isolate(const struct runtime_regs *regs)
+{
+	return regs->r[R13] - 128;
 }
 
 /* call rel32; call with a register or memory operand of 2 to 7 bytes. */

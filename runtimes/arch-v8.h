@@ -22,5 +22,7 @@ enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_
 uint64_t arch_v8_bytecode(const struct runtime_regs *regs);
 uint64_t arch_v8_offset(const struct runtime_regs *regs);
 uint64_t arch_v8_function(const struct runtime_regs *regs);
+/* In all of V8's code: the address of the isolate, unproven. */
+uint64_t arch_v8_isolate(const struct runtime_regs *regs);
 /* Is the instruction before a return address a call? */
 bool arch_v8_is_call(const uint8_t *before, size_t n);

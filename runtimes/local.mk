@@ -65,7 +65,7 @@ RUNTIMES_SOURCES = \
 	runtimes/trampoline.h \
 	runtimes/trust.h \
 	runtimes/v8-bytecode.c \
-	runtimes/v8-code.c \
+	runtimes/v8-code.c runtimes/v8-copies.c \
 	runtimes/v8-function.c \
 	runtimes/v8-heap.c \
 	runtimes/v8-internal.h \

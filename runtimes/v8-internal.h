@@ -10,6 +10,7 @@
  *	v8-function.c	SharedFunctionInfo -> names and lines
  *	v8-bytecode.c	places in bytecode and in baseline code
  *	v8-code.c	pc -> code -> functions in it
+ *	v8-copies.c	copies of its built-in functions
  *	v8-walk.c	the steps
  *	arch-v8-*.c	prologues, epilogues, registers
  *
@@ -41,6 +42,7 @@ enum {
 	V8_N_BLOCKS = 128,     /* of what was read in this walk */
 	V8_BLOCK_BYTES = 4096, /* a page: hardly more work for the kernel than a word of it */
 	V8_MAX_TEXT = 1 << 20,
+	V8_MAX_COPIES = 8, /* of a process; each isolate may have one */
 };
 
 /* A function in a script, as it is there now. */
@@ -165,6 +167,11 @@ struct v8 {
 	struct image image;
 	/* Its built-in functions are mapped once more, near compiled code; 0: not seen yet. */
 	uint64_t near_start, near_end;
+	struct v8_copy {
+		uint64_t isolate, start, end; /* end 0: it has none, as far as that is known */
+		uint32_t n_uses;
+	} copies[V8_MAX_COPIES]; /* of those that are copied there; a ring */
+	uint32_t next_copy;
 	uint64_t code_low, code_high; /* compiled code that was seen */
 	struct v8_tables tables;
 	char release[32];
@@ -180,11 +187,25 @@ static inline uint64_t v8_value(const struct v8 *v, enum v8_value value)
 	return (uint64_t)(int64_t)v->tables.value[value];
 }
 
-/* Whether code at an address is V8's own, which is in a file and never changes. */
-static inline bool v8_is_own(const struct v8 *v, uint64_t address)
+static inline bool v8_is_copied(const struct v8 *v, uint64_t address)
+{
+	for (int i = 0; i < V8_MAX_COPIES; i++) {
+		if (address >= v->copies[i].start && address < v->copies[i].end)
+			return true;
+	}
+	return false;
+}
+
+static inline bool v8_is_in_file(const struct v8 *v, uint64_t address)
 {
 	return (address >= v->image.start && address < v->image.end) ||
 	       (address >= v->near_start && address < v->near_end);
+}
+
+/* Whether code at an address is V8's own, which never changes. */
+static inline bool v8_is_own(const struct v8 *v, uint64_t address)
+{
+	return v8_is_in_file(v, address) || v8_is_copied(v, address);
 }
 
 static inline bool v8_is_object(uint64_t word)
@@ -251,6 +272,10 @@ int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t by
 			   uint64_t pc);
 /* How many bytes of baseline code are in front of the first bytecode's. */
 uint32_t v8_baseline_entry(struct v8 *v, const struct v8_code *code);
+
+/* v8-copies.c. Is the pc of the innermost frame in a copy of V8's built-in functions? Then
+ * v8_is_own() knows that from now on; else it does no longer. */
+bool v8_copies_find(struct v8 *v, const struct runtime_regs *regs);
 
 /* v8-code.c. What is at pc; NULL: no code that can be proven. Valid while no other is found. */
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);

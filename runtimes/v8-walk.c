@@ -352,10 +352,13 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 		v->near_start = regs->file_start;
 		v->near_end = regs->file_end;
 	}
-	k = v8_is_own(v, regs->pc) ? NULL : v8_code_find(v, regs->pc, regs->innermost);
+	known = v8_is_own(v, regs->pc);
+	k = known ? NULL : v8_code_find(v, regs->pc, regs->innermost);
 	if (regs->innermost)
 		v->leaf_bytecode = 0;
-	known = k || v8_is_own(v, regs->pc);
+	if (!k && regs->innermost && !regs->file_end && !v8_is_in_file(v, regs->pc))
+		known = v8_copies_find(v, regs);
+	known |= k != NULL;
 	/* A regular expression, or a copy of the interpreter's loop for one function. */
 	if (k && k->code.kind < (uint32_t)v8_value(v, V8_KIND_BASELINE))
 		k = NULL;

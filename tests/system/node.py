@@ -4,6 +4,7 @@
 its innermost function down to native code, in each of V8's kinds of code. Most leaves call a native function of their
 own, so that the native part of the very same stack says which one it must be. `NODE="PATH..."` names other programs
 than the host's node."""
+import atexit
 import os
 import re
 import shutil
@@ -154,6 +155,23 @@ def check_entries(node, name):
               f"{name}, small functions: {counts}" + "".join(f"\n{w}" for w in wrong[:3]))
 
 
+def check_copied(node, name):
+    """V8 copies its built-in functions to memory where the file's device in /proc/PID/maps is not that of stat(2)."""
+    parts = {x: rig.path(f"{name.replace('/', '-')}.{x}") for x in ("written", "merged")}
+    for x in parts.values():
+        os.makedirs(x)
+    subprocess.run(["mount", "-t", "tmpfs", "none", parts["written"]], check=True)
+    atexit.register(subprocess.run, ["umount", "-l", parts["written"]], check=False)
+    for x in ("upper", "work"):
+        os.mkdir(f"{parts['written']}/{x}")
+    options = f"lowerdir={os.path.dirname(node)},upperdir={parts['written']}/upper,workdir={parts['written']}/work"
+    if subprocess.run(["mount", "-t", "overlay", "none", "-o", options, parts["merged"]], check=False).returncode != 0:
+        rig.leave_out("no overlay can be mounted here")
+        return
+    atexit.register(subprocess.run, ["umount", "-l", parts["merged"]], check=False)
+    check_mode(os.path.join(parts["merged"], os.path.basename(node)), f"{name}, of an overlay", [], 1)
+
+
 def debug(pid):
     p = subprocess.run([rig.perfwalk(), "debug", "runtime", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                        text=True, timeout=120, check=False)
@@ -203,6 +221,7 @@ def main():
             check_mode(node, f"{name}, {what}", options, 1)
         check_mode(node, f"{name}, 3 threads", [], 3)
         check_mode(node, f"{name}, closures", ["--max-semi-space-size=2"], 1, "closures")
+        check_copied(node, name)
         check_entries(node, name)
         check_debug(node)
     check_daemon(os.path.realpath(shutil.which("node")))

@@ -356,6 +356,97 @@ static void test_freed_code(void)
 	}
 }
 
+/* ---- Copies of V8's built-in functions ---- */
+
+enum { COPY = 0x700000000000, COPY_BYTES = 0x180000, ISOLATE = 0x710000000000 };
+enum { ISOLATE_WORDS = 16384, AT = 7890, BIAS = 128, PAGE = 4096 };
+
+/* Two isolates; the second one has no copy. */
+static struct {
+	uint64_t words[2][ISOLATE_WORDS];
+	uint32_t n_searches;
+} isolates;
+
+static bool read_isolates(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (address < ISOLATE || address + n > ISOLATE + sizeof(isolates.words))
+		return recording_read(ctx, address, ret, n);
+	isolates.n_searches += (address - ISOLATE) % sizeof(isolates.words[0]) == 0;
+	memcpy(ret, (const uint8_t *)isolates.words + (address - ISOLATE), n);
+	return true;
+}
+
+static bool find_copy(uint64_t pc, int isolate)
+{
+	struct runtime_regs regs = {.pc = pc, .innermost = true};
+
+	regs.r[13] = ISOLATE + BIAS + (uint64_t)isolate * sizeof(isolates.words[0]);
+	v8_begin(v8, 1000, 1 << 20);
+	return v8_copies_find(v8, &regs);
+}
+
+static void say(uint64_t start, uint64_t n, uint64_t data, uint64_t n_data)
+{
+	const uint64_t words[] = {start, n, data, n_data};
+
+	memcpy(&isolates.words[0][AT], words, sizeof(words));
+}
+
+static void open_with_isolates(void)
+{
+	memset(&isolates, 0, sizeof(isolates));
+	open_version("20");
+	node.memory.read = read_isolates;
+	CHECK_INT(start(&node), ==, 0);
+}
+
+static void close_with_isolates(void)
+{
+	node.memory.read = recording_read;
+	close_version();
+}
+
+static void test_copies(void)
+{
+	open_with_isolates();
+	say(COPY, COPY_BYTES, v8->image.end - PAGE, PAGE);
+	CHECK(!v8_is_own(v8, COPY + 64));
+	CHECK(find_copy(COPY + 64, 0));
+	CHECK(v8_is_own(v8, COPY) && v8_is_own(v8, COPY + COPY_BYTES - 1));
+	CHECK(!v8_is_own(v8, COPY - 1) && !v8_is_own(v8, COPY + COPY_BYTES));
+	for (int i = 0; i < 100; i++)
+		CHECK(find_copy(COPY + COPY_BYTES - 1, 0));
+	CHECK_INT(isolates.n_searches, ==, 1);
+	/* Now another isolate runs code of its own there. */
+	CHECK(!find_copy(COPY + 64, 1));
+	CHECK(!v8_is_own(v8, COPY));
+	for (int i = 0; i < 100; i++)
+		CHECK(!find_copy(COPY + 64, 1));
+	CHECK_INT(isolates.n_searches, ==, 2);
+	close_with_isolates();
+}
+
+static void check_no_copy(uint64_t start, uint64_t n, int64_t data_from_end, uint64_t n_data)
+{
+	open_with_isolates();
+	say(start, n, v8->image.end + (uint64_t)data_from_end, n_data);
+	CHECK(!find_copy(COPY + PAGE, 0));
+	CHECK(!v8_is_own(v8, COPY + PAGE));
+	close_with_isolates();
+}
+
+/* Words that are there by accident. */
+static void test_no_copies(void)
+{
+	check_no_copy(COPY + 8, COPY_BYTES, -PAGE, PAGE);
+	check_no_copy(COPY + 2 * PAGE, COPY_BYTES, -PAGE, PAGE);
+	check_no_copy(COPY, PAGE, -PAGE, PAGE);
+	check_no_copy(COPY, UINT32_MAX, -PAGE, PAGE);
+	check_no_copy(COPY, COPY_BYTES, 0, PAGE);
+	check_no_copy(COPY, COPY_BYTES, -PAGE, PAGE + 1);
+	check_no_copy(COPY, COPY_BYTES, -PAGE, 0);
+}
+
 int main(void)
 {
 	RUN(test_recorded);
@@ -369,5 +460,7 @@ int main(void)
 	RUN(test_cut);
 	RUN(test_spent);
 	RUN(test_freed_code);
+	RUN(test_copies);
+	RUN(test_no_copies);
 	return 0;
 }
