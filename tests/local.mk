@@ -263,14 +263,12 @@ check-unit:
 	done
 UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protocols grpc events limit losses stack_size memory \
 	badserver route debuginfod demangle manual bombs churn hostile looks goroutines preloaded allocators \
-	attributes python sandbox locks spans offcpu traces
+	attributes python sandbox locks spans offcpu traces node
 # Tests with a daemon that the unit does not run (the test hygiene compares both lists with the tests). noopen, notify,
 # oldkernel and unanswered start it in ways that a service is not started in, or need what a machine lacks; containers cannot
 # stack podman's overlays there; captures prints a warning there that it does not expect, of the machine's pid namespace, and
-# it, fleet and collector hardly use the daemon; backends and soak have targets of their own. In node a fifth of the stacks
-# are not proven there: a file of the machine's overlay has another device in /proc/PID/maps than in stat(2), so V8 does not
-# map its built-in functions once more near compiled code, but copies them to memory, where the walk does not know them.
-WITHOUT_UNIT = noopen notify oldkernel unanswered containers captures fleet collector backends soak node
+# it, fleet and collector hardly use the daemon; backends and soak have targets of their own.
+WITHOUT_UNIT = noopen notify oldkernel unanswered containers captures fleet collector backends soak
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk

