@@ -158,5 +158,8 @@ class Service:
             time.sleep(0.05)
         return self.returncode
 
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
     def kill(self):
-        os.kill(self.pid, signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
