@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 
+import inside
 import rig
 from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from sink import Sink
@@ -30,6 +31,10 @@ CGROUPS = {
     f"machine.slice/machine-{NAME}nspawn.scope/payload": {"container.id": f"{NAME}nspawn", "container.name": f"{NAME}nspawn"},
     "system.slice/perfwalk-test.service": {"systemd.unit": "perfwalk-test.service"},
 }
+
+# These have a name for a container's only at the top of the host's hierarchy, which a machine's is not.
+if inside.is_inside():
+    del CGROUPS[f"machine.slice/machine-{NAME}nspawn.scope/payload"]
 
 # Programs in pods, with the variables that manifests give them -> what is expected of their resources
 NODE = {"NODE_NAME": "node-1", "POD_NAMESPACE": "prod", "K8S_CONTAINER_NAME": "app"}
