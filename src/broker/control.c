@@ -153,20 +153,13 @@ static void run_command(struct control *c, struct client *client)
 	free(text);
 }
 
-static void on_client(void *ctx, int fd, uint32_t events)
+static void read_line(struct control *c, struct client *client)
 {
-	struct control *c = ctx;
-	struct client *client = NULL;
 	ssize_t n;
 	char *end;
 
-	for (size_t i = 0; i < MAX_CLIENTS && !client; i++) {
-		if (c->clients[i].fd == fd)
-			client = &c->clients[i];
-	}
-	if (!client)
-		return;
-	n = recv(fd, client->line + client->n, sizeof(client->line) - 1 - client->n, MSG_DONTWAIT);
+	n = recv(client->fd, client->line + client->n, sizeof(client->line) - 1 - client->n,
+		 MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	/* It has gone, or says more than a command. */
@@ -186,6 +179,26 @@ static void on_client(void *ctx, int fd, uint32_t events)
 	*end = '\0';
 	client->deadline_ns = clock_monotonic_ns() + MAX_WAIT_NS;
 	run_command(c, client);
+}
+
+static void on_client(void *ctx, int fd, uint32_t events)
+{
+	struct control *c = ctx;
+
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		if (c->clients[i].fd == fd) {
+			read_line(c, &c->clients[i]);
+			return;
+		}
+	}
+}
+
+/* Its time is up. It may have spoken while the broker did other work. */
+static void end_silent(struct control *c, struct client *client)
+{
+	read_line(c, client);
+	if (client->fd >= 0 && !client->is_running)
+		end_client(c, client);
 }
 
 static void on_connection(void *ctx, int fd, uint32_t events)
@@ -229,7 +242,7 @@ static void on_timer(void *ctx)
 		if (client->is_running)
 			run_command(c, client);
 		else if (clock_monotonic_ns() >= client->deadline_ns)
-			end_client(c, client);
+			end_silent(c, client);
 		more |= client->fd >= 0;
 	}
 	loop_set_timer(c->loop, c->timer, more ? POLL_NS : UINT64_MAX);

@@ -47,6 +47,10 @@ check_PROGRAMS += tests/unit/test-seen
 tests_unit_test_seen_SOURCES = tests/unit/test-seen.c tests/unit/test.h
 tests_unit_test_seen_LDADD = libbroker.a libprocess.a libutil.a
 
+check_PROGRAMS += tests/unit/test-control
+tests_unit_test_control_SOURCES = tests/unit/test-control.c tests/unit/test.h
+tests_unit_test_control_LDADD = libbroker.a libopener.a libprocess.a libutil.a
+
 check_PROGRAMS += tests/unit/test-custody
 tests_unit_test_custody_SOURCES = tests/unit/test-custody.c tests/unit/test.h
 tests_unit_test_custody_LDADD = libbroker.a libutil.a
