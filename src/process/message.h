@@ -206,16 +206,17 @@ static inline struct peer_id peer_only(enum peer kind)
 
 /* What a client's threads publish, and where. */
 struct client_threads {
-	/* Where their contexts are, as in struct thread_variable. */
+	/* As in struct thread_variable: where their contexts are, and of glibc's threads the size
+	 * and the CPU, also those of a Go program. */
 	uint64_t context_module;
 	int64_t context_offset;
 	uint64_t context_musl_thread;
-	uint32_t context_glibc_bytes;
+	uint32_t glibc_bytes;
 	uint32_t has_context;
 	uint64_t go_cycle;   /* where cycles of its garbage collector are counted; 0: not known */
 	uint32_t go_version; /* for go_layout_find(); 0: no labels of goroutines */
 	uint32_t context_node;
-	int32_t context_cpu;
+	int32_t cpu;
 	uint32_t reserved;
 };
 

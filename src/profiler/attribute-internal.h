@@ -174,9 +174,10 @@ void attribution_free_span(struct attribution *a, struct process_state *s);
  * none. */
 uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
 				struct process_state *s);
-/* Lets the readers read these labels. false: not now. */
-bool attribution_read_goroutines(struct attribution *a, const struct host_process *p,
-				 struct process_state *s);
+/* Lets the readers read the process. The program's file, borrowed; NULL: they cannot now. */
+const struct host_file_key *attribution_let_read_goroutines(struct attribution *a,
+							    const struct host_process *p,
+							    struct process_state *s);
 /* Adds labels that the readers have read (n bytes, as in runtimes/go.h). */
 void attribution_put_goroutine(const struct attribution *a, struct label_set *set,
 			       const uint8_t *bytes, uint32_t n);

@@ -55,6 +55,11 @@ static bool open_library(const struct host_process *p, bool (*is)(const char *na
 	       image_open(ret, memory, m->start - m->file_offset);
 }
 
+bool c_library_is_glibc(const struct host_process *p)
+{
+	return find_library(p, is_glibc) != NULL;
+}
+
 uint32_t c_library_glibc_bytes(const struct host_process *p, struct memory *memory)
 {
 	struct image image;
@@ -104,7 +109,7 @@ uint64_t c_library_musl_thread(const struct host_process *p, FILE *maps,
 	size_t size = 0;
 	ssize_t n;
 
-	if (!chunk || find_library(p, is_glibc))
+	if (!chunk || c_library_is_glibc(p))
 		return 0;
 	m.reads_left = MAX_READS;
 	m.bytes_left = MAX_BYTES;

@@ -7,6 +7,8 @@
 
 struct host_process;
 
+/* Has it mapped glibc? Then threads that the library began are glibc's. */
+bool c_library_is_glibc(const struct host_process *p);
 /* The size of glibc's struct pthread in bytes; 0: another library, a static program, or it cannot
  * be read. memory: the process's. */
 uint32_t c_library_glibc_bytes(const struct host_process *p, struct memory *memory);

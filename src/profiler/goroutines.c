@@ -92,17 +92,16 @@ uint32_t attribution_go_version(struct attribution *a, struct host_process *p,
 	return s->go_version;
 }
 
-bool attribution_read_goroutines(struct attribution *a, const struct host_process *p,
-				 struct process_state *s)
+const struct host_file_key *attribution_let_read_goroutines(struct attribution *a,
+							    const struct host_process *p,
+							    struct process_state *s)
 {
 	const struct host_mapping *m = find_program(p);
 
 	/* Constant labels are in the program's file, which answers: the opener has seen that. */
 	if (!s->interpreter && m)
 		attribution_let_read(a, s, p, 0, &m->file->key);
-	if (s->interpreter)
-		interpreter_set_goroutines(s->interpreter, s->go_version, s->go_cycle);
-	return s->interpreter != NULL;
+	return s->interpreter && m ? &m->file->key : NULL;
 }
 
 /* ---- Labels ---- */

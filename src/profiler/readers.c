@@ -279,17 +279,20 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 	i->threads.context_module = v->module;
 	i->threads.context_offset = v->offset;
 	i->threads.context_musl_thread = v->musl_thread;
-	i->threads.context_glibc_bytes = v->glibc_bytes;
-	i->threads.context_cpu = v->cpu;
+	i->threads.glibc_bytes = v->glibc_bytes;
+	i->threads.cpu = v->cpu;
 	i->threads.context_node = v->node;
 	i->threads.has_context = 1;
 	tell(i, MESSAGE_INTERPRETER);
 }
 
-void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle)
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle,
+				const struct thread_variable *library)
 {
 	i->threads.go_version = go_version;
 	i->threads.go_cycle = go_cycle;
+	i->threads.glibc_bytes = library->glibc_bytes;
+	i->threads.cpu = library->cpu;
 	tell(i, MESSAGE_INTERPRETER);
 }
 

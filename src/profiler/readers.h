@@ -60,8 +60,10 @@ void interpreter_set_ended(struct interpreter *i);
 /* The variable with the contexts of its threads, which the readers then read, too. */
 void interpreter_set_context(struct interpreter *i, const struct thread_variable *v);
 /* Lets the readers read the labels of its goroutines; for a program without contexts. go_cycle:
- * where it counts the cycles of its garbage collector; 0: not known. */
-void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle);
+ * where it counts the cycles of its garbage collector; 0: not known. library: glibc_bytes and cpu
+ * of a program that is linked with glibc, else all 0. */
+void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle,
+				const struct thread_variable *library);
 /* The context or labels of a sample's thread at that moment: *ret_n bytes of them in ret, 0 unless
  * FRAME_RECORD_SPAN_READ; *ret_read_ns: when they were read (CLOCK_MONOTONIC), for a thread that
  * blocks. Call it before readers_ask(). */

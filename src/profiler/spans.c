@@ -114,6 +114,25 @@ static void look_at_library(struct looking *l, const struct host_process *p, FIL
 		log_debug("process %u: its threads are musl's", p->pid);
 }
 
+/* Of the threads of a program that is linked with glibc, if that is on the filesystem of its file,
+ * which answers. */
+static void look_at_glibc(struct attribution *a, const struct host_process *p,
+			  const struct host_file_key *key, struct thread_variable *ret)
+{
+	struct looking l = {
+		.a = a, .pid = p->pid, .memory = outside_open_memory(&a->outside, p->pid, 0)};
+	struct memory memory = {
+		.read = read_memory, .ctx = &l, .reads_left = MAX_READS, .bytes_left = MAX_BYTES};
+
+	if (l.memory < 0)
+		return;
+	begin_reading(&l, key);
+	ret->glibc_bytes = c_library_glibc_bytes(p, &memory);
+	ret->cpu = c_library_glibc_cpu(p, &memory);
+	readable_deinit(&l.readable);
+	(void)close_fd(l.memory);
+}
+
 /* In its file, which the walk has opened by then, what is not in its memory. */
 static bool find_in_program(struct looking *l, struct host_process *p, struct host_mapping *m,
 			    struct thread_variable *ret)
@@ -243,6 +262,25 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	set_found(a, span, true);
 }
 
+static void look_at_goroutines(struct attribution *a, const struct host_process *p,
+			       struct process_state *s)
+{
+	struct thread_variable library = {0};
+	const struct host_file_key *key;
+
+	if (!attribution_begin_look(a))
+		return;
+	put_off(a, s->span);
+	key = attribution_let_read_goroutines(a, p, s);
+	/* All its threads are those of the library. */
+	if (key && c_library_is_glibc(p))
+		look_at_glibc(a, p, key, &library);
+	attribution_end_look(a);
+	if (key)
+		interpreter_set_goroutines(s->interpreter, s->go_version, s->go_cycle, &library);
+	set_found(a, s->span, key != NULL);
+}
+
 /* ---- Labels ---- */
 
 static void put_id(struct label_set *set, const char *key, const uint8_t *bytes, size_t n)
@@ -363,12 +401,10 @@ static struct sample_span *span_of(struct attribution *a, struct host_process *p
 		return s->span;
 	if (!is_due(a, s->span))
 		return NULL;
-	if (goroutines) {
-		set_found(a, s->span, attribution_read_goroutines(a, p, s));
-		put_off(a, s->span);
-	} else {
+	if (goroutines)
+		look_at_goroutines(a, p, s);
+	else
 		look_for_variable(a, p, s);
-	}
 	return NULL;
 }
 

@@ -52,7 +52,6 @@ struct reader_client {
 	bool by_stat;		       /* only the kernel says the CPU of its threads */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
 	struct constants *constants;   /* of Go's program; NULL: it is none */
-	uint32_t glibc_bytes;	       /* of glibc's struct of a thread; 0: not known */
 };
 
 struct clients {
@@ -122,9 +121,12 @@ static int maps_of(void *ctx)
 
 static struct go_threads *goroutines_of(const struct client_threads *t)
 {
+	const struct thread_variable library = {.glibc_bytes = t->glibc_bytes, .cpu = t->cpu};
 	struct go_layout layout;
 
-	return go_layout_find(t->go_version, &layout) ? go_threads_new(&layout, t->go_cycle) : NULL;
+	return go_layout_find(t->go_version, &layout)
+		       ? go_threads_new(&layout, t->go_cycle, &library)
+		       : NULL;
 }
 
 static struct contexts *contexts_of(const struct client_threads *t)
@@ -132,8 +134,8 @@ static struct contexts *contexts_of(const struct client_threads *t)
 	const struct thread_variable variable = {
 		.module = t->context_module,
 		.offset = t->context_offset,
-		.glibc_bytes = t->context_glibc_bytes,
-		.cpu = t->context_cpu,
+		.glibc_bytes = t->glibc_bytes,
+		.cpu = t->cpu,
 		.musl_thread = t->context_musl_thread,
 		.node = t->context_node != 0,
 	};
@@ -165,9 +167,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
 		.contexts = contexts_of(&m->client.threads),
-		.by_stat = !m->client.threads.has_context || !m->client.threads.context_cpu,
+		.by_stat = !m->client.threads.cpu,
 		.goroutines = goroutines_of(&m->client.threads),
-		.glibc_bytes = m->client.threads.context_glibc_bytes,
 		.constants =
 			m->client.threads.go_version ? calloc(1, sizeof(struct constants)) : NULL,
 		.readable = {.open_maps = maps_of,
@@ -399,9 +400,10 @@ static enum frame_record_span read_labels(struct reader_client *client, const st
 					  struct frame_record_context *ret)
 {
 	struct memory sampled = memory_of(client, GO_LABELS_MAX_READS, read_memory);
+	struct memory now = memory_of(client, GO_LABELS_MAX_READS, read_now);
 
 	ret->type = FRAME_RECORD_LABELS;
-	return go_threads_read(client->goroutines, &sampled, s, ret->bytes, &ret->n);
+	return go_threads_read(client->goroutines, &sampled, &now, s, ret->bytes, &ret->n);
 }
 
 /* If the thread had been away since the sample, it could not be back by now. */
@@ -440,12 +442,11 @@ enum frame_record_span client_read_context(struct reader_client *client,
 	s.stat = thread.stat;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	c->sample = sample;
-	span = client->contexts
-		       ? read_context(client, &s, ret)
-		       : read_labels(client,
-				     &(struct go_sample){s.number, s.cpu, s.stat, sample->goroutine,
-							 s.robust_list, client->glibc_bytes},
-				     ret);
+	span = client->contexts ? read_context(client, &s, ret)
+				: read_labels(client,
+					      &(struct go_sample){s.number, s.cpu, s.stat,
+								  sample->goroutine, s.robust_list},
+					      ret);
 	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 	if (!client->by_stat || is_back_too_soon(c, sample, span))

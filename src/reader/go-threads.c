@@ -7,11 +7,13 @@
  * goroutine keeps it alive, and what is alive in a cycle of the collector is freed in a later one.
  * In the same cycle the same address is the same set. A cycle is asked for from the second sample
  * with a set on, since most sets of servers are seen once.
+ *
+ * Of a thread that the C library has begun, memory tells the CPU (contexts.c), which takes a third
+ * of the time of the kernel's file, and proves more.
  */
 #include <stdlib.h>
 
 #include "runtimes/arch.h"
-#include "runtimes/thread-variable.h"
 #include "src/reader/go-threads.h"
 #include "src/reader/thread-stat.h"
 #include "util/hash.h"
@@ -27,6 +29,7 @@ struct go_set {
 
 struct go_threads {
 	struct go_layout layout;
+	struct thread_variable library;
 	uint64_t cycle; /* where the collector's cycles are counted; 0: not known */
 	struct go_set sets[N_SETS];
 	struct go_thread {
@@ -36,13 +39,15 @@ struct go_threads {
 	} items[N_THREADS];
 };
 
-struct go_threads *go_threads_new(const struct go_layout *layout, uint64_t cycle)
+struct go_threads *go_threads_new(const struct go_layout *layout, uint64_t cycle,
+				  const struct thread_variable *library)
 {
 	struct go_threads *t = calloc(1, sizeof(*t));
 
 	if (t) {
 		t->layout = *layout;
 		t->cycle = cycle;
+		t->library = *library;
 	}
 	return t;
 }
@@ -50,7 +55,7 @@ struct go_threads *go_threads_new(const struct go_layout *layout, uint64_t cycle
 /* A program that is linked with a C library has its goroutine among the variables of the thread. */
 static uint64_t find_near(const struct go_threads *t, struct memory *m, const struct go_sample *s)
 {
-	uint64_t thread = thread_pointer_of(m, s->robust_list, s->number, s->glibc_bytes);
+	uint64_t thread = thread_pointer_of(m, s->robust_list, s->number, t->library.glibc_bytes);
 	uint64_t words[ARCH_GO_NEAR_WORDS], found = 0;
 
 	if (!thread ||
@@ -84,9 +89,10 @@ static enum go_answer find_goroutine(const struct go_threads *t, struct go_threa
 }
 
 /* All that was read is as it was at the sample. Goroutines change threads, and threads CPUs. */
-static bool has_stayed(const struct go_sample *s)
+static bool has_stayed(const struct go_threads *t, struct memory *now, const struct go_sample *s)
 {
-	return thread_stat_cpu(s->stat) == s->cpu;
+	return (t->library.cpu ? thread_cpu(now, &t->library, s->robust_list, s->number)
+			       : thread_stat_cpu(s->stat)) == s->cpu;
 }
 
 /* Those of the same set, for another goroutine. */
@@ -99,9 +105,9 @@ static uint32_t take_set(const struct go_set *set, const struct go_goroutine *go
 }
 
 /* 0: they cannot be read, or the thread went on meanwhile; so it is not kept. */
-static uint32_t read_labels(struct go_threads *t, struct memory *m, const struct go_sample *s,
-			    const struct go_goroutine *goroutine, uint8_t ret[GO_LABELS_MAX_BYTES],
-			    bool *ret_stayed)
+static uint32_t read_labels(struct go_threads *t, struct memory *m, struct memory *now,
+			    const struct go_sample *s, const struct go_goroutine *goroutine,
+			    uint8_t ret[GO_LABELS_MAX_BYTES], bool *ret_stayed)
 {
 	struct go_set *set = &t->sets[hash_u64(goroutine->labels) % N_SETS];
 	bool seen = set->address == goroutine->labels, known;
@@ -111,7 +117,7 @@ static uint32_t read_labels(struct go_threads *t, struct memory *m, const struct
 	known = seen && t->cycle && memory_read(m, t->cycle, &cycle, sizeof(cycle));
 	n = known && set->n && set->cycle == cycle ? take_set(set, goroutine, ret)
 						   : go_labels_read(m, &t->layout, goroutine, ret);
-	*ret_stayed = has_stayed(s);
+	*ret_stayed = has_stayed(t, now, s);
 	if (!*ret_stayed)
 		return 0;
 	set->address = n ? goroutine->labels : 0;
@@ -127,9 +133,9 @@ static bool is_empty(const uint8_t *bytes, uint32_t n)
 	return n == GO_LABELS_HEAD_BYTES && !go_labels_left_out(bytes);
 }
 
-enum frame_record_span go_threads_read(struct go_threads *t, struct memory *m,
-				       const struct go_sample *s, uint8_t ret[GO_LABELS_MAX_BYTES],
-				       uint32_t *ret_n)
+enum frame_record_span go_threads_read(struct go_threads *t, struct memory *sampled,
+				       struct memory *now, const struct go_sample *s,
+				       uint8_t ret[GO_LABELS_MAX_BYTES], uint32_t *ret_n)
 {
 	struct go_thread *thread = &t->items[s->number % N_THREADS];
 	enum go_answer answer = GO_OTHER_THREAD;
@@ -138,17 +144,17 @@ enum frame_record_span go_threads_read(struct go_threads *t, struct memory *m,
 
 	*ret_n = 0;
 	if (thread->number == s->number && thread->address)
-		answer = find_goroutine(t, thread, m, s, &goroutine);
+		answer = find_goroutine(t, thread, sampled, s, &goroutine);
 	if (answer == GO_OTHER_THREAD) {
-		*thread = (struct go_thread){.number = s->number, .address = find(t, m, s)};
+		*thread = (struct go_thread){.number = s->number, .address = find(t, sampled, s)};
 		if (thread->address)
-			answer = find_goroutine(t, thread, m, s, &goroutine);
+			answer = find_goroutine(t, thread, sampled, s, &goroutine);
 	}
 	if (answer == GO_OTHER_THREAD)
 		return FRAME_RECORD_SPAN_UNREADABLE;
 	if (answer == GO_NONE || !goroutine.labels)
-		return has_stayed(s) ? FRAME_RECORD_SPAN_NONE : FRAME_RECORD_SPAN_MOVED;
-	*ret_n = read_labels(t, m, s, &goroutine, ret, &stayed);
+		return has_stayed(t, now, s) ? FRAME_RECORD_SPAN_NONE : FRAME_RECORD_SPAN_MOVED;
+	*ret_n = read_labels(t, sampled, now, s, &goroutine, ret, &stayed);
 	if (!*ret_n)
 		return stayed ? FRAME_RECORD_SPAN_UNREADABLE : FRAME_RECORD_SPAN_MOVED;
 	if (!is_empty(ret, *ret_n))

@@ -17,7 +17,7 @@
 #include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
 
-enum { ROUNDS = 20000, PASSES = 9, NUMBER = 4711 };
+enum { ROUNDS = 20000, PASSES = 9 };
 
 static __thread void *variable;
 /* Of tracers that make one for each span: a block each, some of them in a page. */
@@ -164,18 +164,21 @@ static bool read_no_context(void)
 	return !read_context();
 }
 
-static struct go_threads *threads, *with_cycle;
+static struct go_threads *threads, *with_cycle, *with_library;
 static uint32_t cycle; /* of the garbage collector */
 
 static bool read_labels_of(struct go_threads *t)
 {
-	const struct go_sample s = {
-		.number = NUMBER, .cpu = cpu, .stat = stat_fd, .goroutine = (uintptr_t)goroutine};
-	struct memory m = budget();
+	const struct go_sample s = {.number = own_tid,
+				    .cpu = cpu,
+				    .stat = stat_fd,
+				    .goroutine = (uintptr_t)goroutine,
+				    .robust_list = list};
+	struct memory m = budget(), now = m;
 	uint8_t bytes[GO_LABELS_MAX_BYTES];
 	uint32_t n;
 
-	return go_threads_read(t, &m, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
+	return go_threads_read(t, &m, &now, &s, bytes, &n) == FRAME_RECORD_SPAN_READ;
 }
 
 static bool read_labels(void)
@@ -186,6 +189,11 @@ static bool read_labels(void)
 static bool read_labels_of_cycle(void)
 {
 	return read_labels_of(with_cycle);
+}
+
+static bool read_labels_of_library(void)
+{
+	return read_labels_of(with_library);
 }
 
 static struct go_layout layout;
@@ -314,7 +322,7 @@ static bool stay_on_this_cpu(void)
 
 static void make_labels(const struct go_layout *l)
 {
-	put(thread + l->number, NUMBER);
+	put(thread + l->number, own_tid);
 	put(thread + l->current, (uintptr_t)goroutine);
 	put(goroutine + 48, (uintptr_t)thread);
 	put(goroutine + l->goroutine, 18);
@@ -329,14 +337,17 @@ static void make_labels(const struct go_layout *l)
 
 int main(void)
 {
+	const struct thread_variable none = {0}, library = {.cpu = cpu_offset()};
+
 	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 	stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+	make_context();
 	if (memory < 0 || stat_fd < 0 || !go_layout_find(26, &layout) ||
-	    !(threads = go_threads_new(&layout, 0)) ||
-	    !(with_cycle = go_threads_new(&layout, (uintptr_t)&cycle)))
+	    !(threads = go_threads_new(&layout, 0, &none)) ||
+	    !(with_cycle = go_threads_new(&layout, (uintptr_t)&cycle, &none)) ||
+	    !(with_library = go_threads_new(&layout, 0, &library)))
 		return 1;
 	make_labels(&layout);
-	make_context();
 	make_node_context();
 	if (!contexts || !node_contexts || !beside_contexts || !old_contexts || !stay_on_this_cpu())
 		return 1;
@@ -358,6 +369,8 @@ int main(void)
 			       measure("none", read_no_context) &&
 			       measure("two labels, in the same cycle", read_labels_of_cycle) &&
 			       measure("two labels, as at the last sample", read_labels) &&
+			       measure("the same, the CPU by the C library",
+				       read_labels_of_library) &&
 			       measure("two other labels", read_other_labels) &&
 			       measure("a goroutine with none", read_none)
 		       ? 0

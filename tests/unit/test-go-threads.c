@@ -3,6 +3,10 @@
  * Labels of a thread's goroutine, by the reads that they take: through its register, through the
  * struct of the thread, and where the goroutine goes on between two reads.
  */
+#include <link.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
 #include "src/reader/go-threads.h"
 #include "tests/unit/fake-stat.h"
 #include "tests/unit/test.h"
@@ -42,18 +46,22 @@ static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 	return true;
 }
 
-static uint32_t read_labels(const uint8_t *reg)
+static uint32_t read_sample(const struct go_sample *s)
 {
-	const struct go_sample s = {
-		.number = NUMBER, .cpu = CPU, .stat = stat_fd, .goroutine = (uintptr_t)reg};
 	struct memory m = {.read = read_own, .reads_left = 48, .bytes_left = 16384};
-
+	struct memory now = m;
 	uint32_t n = 99;
 
 	n_reads = 0;
-	span = go_threads_read(threads, &m, &s, bytes, &n);
+	span = go_threads_read(threads, &m, &now, s, bytes, &n);
 	CHECK_INT(n > 0, ==, span == FRAME_RECORD_SPAN_READ);
 	return n;
+}
+
+static uint32_t read_labels(const uint8_t *reg)
+{
+	return read_sample(&(struct go_sample){
+		.number = NUMBER, .cpu = CPU, .stat = stat_fd, .goroutine = (uintptr_t)reg});
 }
 
 static void check_none(const uint8_t *reg, enum frame_record_span why)
@@ -62,10 +70,10 @@ static void check_none(const uint8_t *reg, enum frame_record_span why)
 	CHECK_INT(span, ==, why);
 }
 
-static void begin(uint64_t cycle_at)
+static void begin_with(uint64_t cycle_at, const struct thread_variable *library)
 {
 	CHECK(go_layout_find(26, &layout));
-	threads = go_threads_new(&layout, cycle_at);
+	threads = go_threads_new(&layout, cycle_at, library);
 	CHECK(threads != NULL);
 	change_at = 0;
 	stat_fd = fake_stat_new();
@@ -84,6 +92,11 @@ static void begin(uint64_t cycle_at)
 	pair[1] = 7;
 	pair[2] = (uintptr_t)text;
 	pair[3] = sizeof(text) - 1;
+}
+
+static void begin(uint64_t cycle_at)
+{
+	begin_with(cycle_at, &(struct thread_variable){0});
 }
 
 static void test_few_reads(void)
@@ -206,6 +219,75 @@ static void test_next_cycle(void)
 	free(threads);
 }
 
+/* Of glibc 2.35 and later. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+static int on_library(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	if (!strstr(info->dlpi_name, "/libc.so.6"))
+		return 0;
+	*(uint64_t *)ret = info->dlpi_addr;
+	return 1;
+}
+
+/* All 0: it does not tell the CPU. */
+static struct thread_variable own_library(void)
+{
+	struct memory m = {.read = read_own, .reads_left = 10000, .bytes_left = 1 << 24};
+	struct thread_variable v = {0};
+	struct image image;
+	uint64_t base = 0;
+
+	if (!&__rseq_offset || !__rseq_size || !dl_iterate_phdr(on_library, &base))
+		return v;
+	CHECK(image_open(&image, &m, base));
+	v.glibc_bytes = thread_struct_bytes(&image);
+	v.cpu = (int32_t)__rseq_offset + 4;
+	return v;
+}
+
+/* The C library's word on the CPU, as it is now, and not the kernel's file. */
+static void test_library(void)
+{
+	const struct thread_variable library = own_library();
+	struct go_sample s = {.number = (uint32_t)gettid(), .goroutine = (uintptr_t)mine};
+	cpu_set_t all, one;
+	size_t size;
+
+	if (!library.cpu)
+		return;
+	CHECK_INT(syscall(SYS_get_robust_list, 0, &s.robust_list, &size), ==, 0);
+	CHECK_INT(sched_getaffinity(0, sizeof(all), &all), ==, 0);
+	s.cpu = (uint32_t)sched_getcpu();
+	CPU_ZERO(&one);
+	CPU_SET(s.cpu, &one);
+	CHECK_INT(sched_setaffinity(0, sizeof(one), &one), ==, 0);
+	begin_with(0, &library);
+	s.stat = stat_fd; /* it says another one */
+	put(thread + layout.number, s.number);
+	CHECK_INT(read_sample(&s), >, 0);
+	CHECK_INT(n_reads, ==, 2 + 1 + 4 + 1);
+	CHECK_INT(read_sample(&s), >, 0);
+	CHECK_INT(n_reads, ==, 1 + 4 + 1);
+	s.cpu++;
+	CHECK_INT(read_sample(&s), ==, 0);
+	CHECK_INT(span, ==, FRAME_RECORD_SPAN_MOVED);
+	put(mine + layout.labels, 0);
+	CHECK_INT(read_sample(&s), ==, 0);
+	CHECK_INT(span, ==, FRAME_RECORD_SPAN_MOVED);
+	s.cpu--;
+	CHECK_INT(read_sample(&s), ==, 0);
+	CHECK_INT(span, ==, FRAME_RECORD_SPAN_NONE);
+	/* Not the CPU of another thread. */
+	s.robust_list += 16;
+	CHECK_INT(read_sample(&s), ==, 0);
+	CHECK_INT(span, ==, FRAME_RECORD_SPAN_MOVED);
+	CHECK_INT(sched_setaffinity(0, sizeof(all), &all), ==, 0);
+	(void)close(stat_fd);
+	free(threads);
+}
+
 int main(void)
 {
 	RUN(test_few_reads);
@@ -213,5 +295,6 @@ int main(void)
 	RUN(test_gone_on);
 	RUN(test_same_cycle);
 	RUN(test_next_cycle);
+	RUN(test_library);
 	return 0;
 }
