@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a sample costs a reader more for its span: the CPU time to read a thread's context, and the
- * labels of a goroutine, through /proc/PID/mem of a process that stands still: this one. The
- * structs of Go are made as its runtime has them.
+ * labels of a goroutine, through /proc/PID/mem of a process that stands still. It shares this one's
+ * memory, and as with a reader it is another one, for which this one has no rights. The structs of
+ * Go are made as its runtime has them.
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -17,7 +19,7 @@
 #include "src/reader/contexts.h"
 #include "src/reader/go-threads.h"
 
-enum { ROUNDS = 20000, PASSES = 9 };
+enum { ROUNDS = 20000, PASSES = 9, NOBODY = 65534 };
 
 static __thread void *variable;
 /* Of tracers that make one for each span: a block each, some of them in a page. */
@@ -29,7 +31,7 @@ static const char span_key[] = "span_id", trace_key[] = "trace_id";
 static char span_id[] = "00f067aa0ba902b7";
 static struct constants constants;
 static uint64_t n_reads;
-static int memory, stat_fd; /* of this thread */
+static int memory, stat_fd; /* of that process */
 
 /* Keys of labels are constants of a program, as a reader keeps them. */
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
@@ -335,21 +337,52 @@ static void make_labels(const struct go_layout *l)
 	set_text(&pairs[1][2], "4bf92f3577b34da6a3ce929d0e0e4736");
 }
 
+/* Until this process has ended. */
+static int stand_still(void *arg)
+{
+	const int *ends = arg;
+	char none;
+
+	(void)close(ends[1]);
+	return read(ends[0], &none, 1) == 0 ? 0 : 1;
+}
+
+/* false: it cannot be begun, or read. */
+static bool begin_process(void)
+{
+	static uint8_t stack[16384] __attribute__((aligned(16)));
+	static int ends[2];
+	char path[64];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return false;
+	pid = clone(stand_still, stack + sizeof(stack), CLONE_VM | SIGCHLD, ends);
+	if (pid < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)pid);
+	stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (geteuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		return false;
+	return memory >= 0 && stat_fd >= 0;
+}
+
 int main(void)
 {
 	const struct thread_variable none = {0}, library = {.cpu = cpu_offset()};
 
-	memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	stat_fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+	if (!stay_on_this_cpu() || !begin_process() || !go_layout_find(26, &layout))
+		return 1;
 	make_context();
-	if (memory < 0 || stat_fd < 0 || !go_layout_find(26, &layout) ||
-	    !(threads = go_threads_new(&layout, 0, &none)) ||
+	if (!(threads = go_threads_new(&layout, 0, &none)) ||
 	    !(with_cycle = go_threads_new(&layout, (uintptr_t)&cycle, &none)) ||
 	    !(with_library = go_threads_new(&layout, 0, &library)))
 		return 1;
 	make_labels(&layout);
 	make_node_context();
-	if (!contexts || !node_contexts || !beside_contexts || !old_contexts || !stay_on_this_cpu())
+	if (!contexts || !node_contexts || !beside_contexts || !old_contexts)
 		return 1;
 	return measure("a system call (getppid)", call_kernel) &&
 			       measure("the context of the last sample", read_context) &&
