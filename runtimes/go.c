@@ -17,6 +17,7 @@ enum {
 	BUCKET_LABELS = 8,
 	N_STRING = 16, /* address and length */
 };
+_Static_assert(GO_TEXTS_BYTES < 4096, "one read takes two pages at most");
 
 static const struct {
 	uint32_t version; /* the first with that layout */
@@ -113,7 +114,60 @@ struct reading {
 	uint8_t *bytes;
 	uint32_t n, n_labels;
 	uint64_t n_kept;
+	/* Values that were read together. */
+	uint64_t texts_at;
+	uint32_t n_texts; /* bytes */
+	uint8_t texts[GO_TEXTS_BYTES];
 };
+
+/* Is the value within GO_TEXTS_BYTES of [*start, *end)? Then it becomes a part of that. */
+static bool add_to_texts(const uint64_t value[2], uint64_t *start, uint64_t *end)
+{
+	uint64_t first = value[0] < *start ? value[0] : *start, last;
+
+	if (!value[1] || value[1] > GO_TEXTS_BYTES || value[0] > INT64_MAX)
+		return false;
+	last = value[0] + value[1] > *end ? value[0] + value[1] : *end;
+	if (last - first > GO_TEXTS_BYTES)
+		return false;
+	*start = first;
+	*end = last;
+	return true;
+}
+
+static bool has_text(const struct reading *r, const uint64_t value[2])
+{
+	return value[0] >= r->texts_at && value[1] <= r->n_texts &&
+	       value[0] - r->texts_at <= r->n_texts - value[1];
+}
+
+/* Go's allocator puts texts of the same size beside each other, such as the ids of a span and of
+ * its root: one read takes the first of these values with those that follow, if they are close. */
+static void read_texts(struct reading *r, uint64_t pairs[][4], uint64_t n)
+{
+	uint64_t start = pairs[0][2], end = start;
+	int n_texts = add_to_texts(&pairs[0][2], &start, &end);
+
+	if (!n_texts || has_text(r, &pairs[0][2]))
+		return;
+	for (uint64_t i = 1; i < n; i++)
+		n_texts += add_to_texts(&pairs[i][2], &start, &end);
+	r->n_texts = 0;
+	if (n_texts > 1 && memory_read(r->memory, start, r->texts, end - start)) {
+		r->texts_at = start;
+		r->n_texts = (uint32_t)(end - start);
+	}
+}
+
+static bool read_value(struct reading *r, const uint64_t value[2], uint8_t *ret)
+{
+	if (!value[1])
+		return true;
+	if (!has_text(r, value))
+		return memory_read(r->memory, value[0], ret, value[1]);
+	memcpy(ret, r->texts + (value[0] - r->texts_at), value[1]);
+	return true;
+}
 
 /* A pair of strings. */
 static void add(struct reading *r, const uint64_t key[2], const uint64_t value[2])
@@ -124,7 +178,7 @@ static void add(struct reading *r, const uint64_t key[2], const uint64_t value[2
 	    r->n + 2 + key[1] + value[1] > GO_LABELS_MAX_BYTES)
 		return;
 	if (!memory_read(r->memory, key[0], at + 2, key[1]) ||
-	    (value[1] && !memory_read(r->memory, value[0], at + 2 + key[1], value[1])))
+	    !read_value(r, value, at + 2 + key[1]))
 		return;
 	at[0] = (uint8_t)key[1];
 	at[1] = (uint8_t)value[1];
@@ -145,8 +199,10 @@ static bool read_list(struct reading *r, uint64_t labels, uint64_t *ret)
 	n = list[1] < MAX_LABELS ? list[1] : MAX_LABELS;
 	if (n && !memory_read(r->memory, list[0], pairs, n * sizeof(pairs[0])))
 		return false;
-	for (uint64_t i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++) {
+		read_texts(r, pairs + i, n - i);
 		add(r, &pairs[i][0], &pairs[i][2]);
+	}
 	return true;
 }
 

@@ -31,6 +31,8 @@ uint64_t go_thread_of(struct memory *m, const struct go_layout *l, uint64_t goro
  * labels are left out (a byte; 255: or more), then for each of the others the lengths of key and
  * value (a byte each), and both texts. */
 enum { GO_LABELS_HEAD_BYTES = 9, GO_LABELS_MAX_BYTES = 640, GO_LABELS_MAX_READS = 48 };
+/* Values in so many bytes are read at once. */
+enum { GO_TEXTS_BYTES = 96 };
 
 struct go_goroutine {
 	uint64_t address, number;

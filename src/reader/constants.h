@@ -4,7 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONSTANTS = 64, CONSTANT_BYTES = 48 };
+#include "runtimes/go.h"
+
+/* Values that are read at once are kept at once. */
+enum { CONSTANTS = 64, CONSTANT_BYTES = GO_TEXTS_BYTES };
 
 /* Starts as zeros. */
 struct constants {

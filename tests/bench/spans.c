@@ -28,7 +28,7 @@ static uint8_t *const record = records[0];
 static uint8_t thread[512] __attribute__((aligned(8))), goroutine[512] __attribute__((aligned(8)));
 static uint64_t labels[3], pairs[2][4];
 static const char span_key[] = "span_id", trace_key[] = "trace_id";
-static char span_id[] = "00f067aa0ba902b7";
+static char span_id[] = "00f067aa0ba902b7        00f067aa0ba902b8";
 static struct constants constants;
 static uint64_t n_reads;
 static int memory, stat_fd; /* of that process */
@@ -211,6 +211,14 @@ static bool read_other_labels(void)
 	return read_labels();
 }
 
+/* The other one beside it, as texts of one size are. */
+static bool read_other_close_labels(void)
+{
+	pairs[1][2] = (uintptr_t)span_id + 24;
+	pairs[1][3] = pairs[0][3];
+	return read_other_labels();
+}
+
 static bool read_none(void)
 {
 	put(goroutine + layout.labels, 0);
@@ -333,6 +341,7 @@ static void make_labels(const struct go_layout *l)
 	labels[1] = labels[2] = 2;
 	set_text(&pairs[0][0], span_key);
 	set_text(&pairs[0][2], span_id);
+	pairs[0][3] = 16;
 	set_text(&pairs[1][0], trace_key);
 	set_text(&pairs[1][2], "4bf92f3577b34da6a3ce929d0e0e4736");
 }
@@ -405,6 +414,7 @@ int main(void)
 			       measure("the same, the CPU by the C library",
 				       read_labels_of_library) &&
 			       measure("two other labels", read_other_labels) &&
+			       measure("two others, of the same size", read_other_close_labels) &&
 			       measure("a goroutine with none", read_none)
 		       ? 0
 		       : 1;

@@ -15,7 +15,7 @@ static uint64_t map[6];
 
 static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 {
-	if (address < 4096)
+	if (address < 4096 || address > INT64_MAX)
 		return false;
 	memcpy(ret, (const void *)(uintptr_t)address, n);
 	return true;
@@ -132,6 +132,47 @@ static void check_left_out(const struct go_layout *l, uint64_t n_labels, uint32_
 	CHECK_INT(n_kept, ==, n_labels - expected);
 }
 
+/* Values that are close are read at once, wherever they are in the list; no others. */
+static void test_close_values(void)
+{
+	static char texts[200];
+	uint8_t bytes[GO_LABELS_MAX_BYTES];
+	struct go_goroutine g = {.number = GOROUTINE, .labels = (uintptr_t)labels};
+	struct memory m = own_memory();
+	uint32_t n, at = 0;
+	struct go_layout l;
+
+	CHECK(go_layout_find(26, &l));
+	set_list(4, 4);
+	memset(texts, 'x', sizeof(texts));
+	memcpy(texts + 60, "first", 5);
+	memcpy(texts + 10, "third", 5);
+	memcpy(texts + 110, "far", 3); /* from the third by 100 bytes to its end */
+	pairs[0][2] = (uintptr_t)texts + 60;
+	pairs[0][3] = 5;
+	pairs[1][3] = 0;
+	pairs[2][2] = (uintptr_t)texts + 10;
+	pairs[2][3] = 5;
+	pairs[3][2] = (uintptr_t)texts + 110;
+	pairs[3][3] = 3;
+	n = go_labels_read(&m, &l, &g, bytes);
+	check_label(bytes, n, &at, "span_id", "first");
+	check_label(bytes, n, &at, "span_id", "");
+	check_label(bytes, n, &at, "span_id", "third");
+	check_label(bytes, n, &at, "span_id", "far");
+	/* The set, its list, four keys, two of the values together, and one. */
+	CHECK_INT(GO_LABELS_MAX_READS - m.reads_left, ==, 2 + 4 + 1 + 1);
+	/* Lengths and addresses that wrap. */
+	pairs[2][2] = UINT64_MAX - 2;
+	pairs[3][2] = (uintptr_t)texts + 62;
+	pairs[3][3] = UINT64_MAX;
+	at = 0;
+	n = go_labels_read(&m, &l, &g, bytes);
+	check_label(bytes, n, &at, "span_id", "first");
+	check_label(bytes, n, &at, "span_id", "");
+	CHECK_INT(go_labels_left_out(bytes), ==, 2);
+}
+
 static void test_left_out(void)
 {
 	static char text[300];
@@ -245,6 +286,7 @@ int main(void)
 {
 	test_versions();
 	test_list();
+	test_close_values();
 	test_left_out();
 	test_map();
 	test_threads();
