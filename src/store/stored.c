@@ -74,12 +74,12 @@ static int copy(int out, int in, uint64_t n)
 
 /* A file that the daemon removes meanwhile is skipped. The directory belongs to an unprivileged
  * user, so opening something that is not a file must not block us. */
-static int append(int out, int dir_fd, const char *name, uint64_t *room)
+static int call(int dir_fd, const char *name,
+		int (*fn)(void *ctx, const char *name, int fd, uint64_t bytes), void *ctx)
 {
 	_cleanup_close_ int fd =
 		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	uint32_t length;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
@@ -87,35 +87,57 @@ static int append(int out, int dir_fd, const char *name, uint64_t *room)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size == 0)
 		return 0;
-	if ((uint64_t)st.st_size > *room || st.st_size > INT32_MAX)
-		return -EFBIG;
-	*room -= (uint64_t)st.st_size;
-	length = htobe32((uint32_t)st.st_size);
-	if (write(out, &length, sizeof(length)) != sizeof(length))
-		return -errno;
-	return copy(out, fd, (uint64_t)st.st_size);
+	return fn(ctx, name, fd, (uint64_t)st.st_size);
 }
 
-int stored_open(const char *path, uint64_t since_unix_ns, uint64_t max_bytes, uint32_t *ret_n)
+int stored_each(const char *path, uint64_t since_unix_ns,
+		int (*fn)(void *ctx, const char *name, int fd, uint64_t bytes), void *ctx,
+		uint32_t *ret_n)
 {
 	_cleanup_close_ int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int out = -EBADF;
 	names files = ARRAY_INIT(MAX_FILES);
 	int r;
 
 	if (dir_fd < 0)
 		return -errno;
-	out = memory_file_new("perfwalk-stored");
-	r = out < 0 ? out : list(dir_fd, since_unix_ns, &files);
-	if (r == 0 && files.n == 0)
-		r = -ENOENT;
+	r = list(dir_fd, since_unix_ns, &files);
 	for (uint32_t i = 0; i < files.n; i++) {
 		if (r == 0)
-			r = append(out, dir_fd, files.items[i], &max_bytes);
+			r = call(dir_fd, files.items[i], fn, ctx);
 		free(files.items[i]);
 	}
 	*ret_n = files.n;
 	array_deinit(&files);
+	return r;
+}
+
+struct appending {
+	int out;
+	uint64_t room;
+};
+
+static int append(void *ctx, const char *name, int fd, uint64_t bytes)
+{
+	struct appending *a = ctx;
+	uint32_t length;
+
+	if (bytes > a->room || bytes > INT32_MAX)
+		return -EFBIG;
+	a->room -= bytes;
+	length = htobe32((uint32_t)bytes);
+	if (write(a->out, &length, sizeof(length)) != sizeof(length))
+		return -errno;
+	return copy(a->out, fd, bytes);
+}
+
+int stored_open(const char *path, uint64_t since_unix_ns, uint64_t max_bytes, uint32_t *ret_n)
+{
+	_cleanup_close_ int out = memory_file_new("perfwalk-stored");
+	struct appending a = {out, max_bytes};
+	int r = out < 0 ? out : stored_each(path, since_unix_ns, append, &a, ret_n);
+
+	if (r == 0 && *ret_n == 0)
+		r = -ENOENT;
 	return r < 0 ? r : TAKE_FD(out);
 }
 
