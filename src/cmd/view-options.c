@@ -242,11 +242,11 @@ static int check_expression(const struct view *v, const char *value)
 	return options_complain(v->command, "--symbol", value, why);
 }
 
-static int check_id(const struct view *v, const char *option, const char *value, size_t n)
+int view_check_id(const struct command *c, const char *option, const char *value, size_t n)
 {
 	return strlen(value) == n && strspn(value, "0123456789abcdefABCDEF") == n
 		       ? 0
-		       : options_complain(v->command, option, value,
+		       : options_complain(c, option, value,
 					  n == 32 ? "32 hexadecimal digits"
 						  : "16 hexadecimal digits");
 }
@@ -278,10 +278,10 @@ static int on_option(void *ctx, int id, const char *value)
 		return check_expression(v, value);
 	case OPT_TRACE:
 		v->trace = value;
-		return check_id(v, "--trace", value, 32);
+		return view_check_id(v->command, "--trace", value, 32);
 	case OPT_SPAN:
 		v->span = value;
-		return check_id(v, "--span", value, 16);
+		return view_check_id(v->command, "--span", value, 16);
 	case OPT_CHILDREN:
 		o->by_total = true;
 		o->no_total = false;

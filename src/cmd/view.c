@@ -35,7 +35,7 @@
 #define STORE_MAX_BYTES (UINT64_C(1) << 30)
 
 /* The daemon's config knows where; one that cannot be read says nothing. */
-static char *find_store(void)
+char *view_find_store(void)
 {
 	_cleanup_(config_freep) struct config *c = NULL;
 	FILE *quiet = fopen("/dev/null", "we");
@@ -49,9 +49,26 @@ static char *find_store(void)
 	return path ? path : strdup(CONFIG_DEFAULT_STORE);
 }
 
+void view_say_store(const char *path, int e)
+{
+	if (e == -ENOENT && stored_in_use(path))
+		log_error("%s has no profile of that time yet: the daemon keeps one at the end of "
+			  "each reporter_interval (10s by default); wait for the first, or end the "
+			  "interval now with perfwalk ctl flush",
+			  path);
+	else if (e == -ENOENT)
+		log_error("%s has no profile of that time; perfwalk run keeps profiles there if "
+			  "its config has no [export:NAME], or has [store] enabled = yes",
+			  path);
+	else if (e == -EFBIG)
+		log_error("%s holds more than 1 GiB for that time: choose a shorter one", path);
+	else
+		log_error("%s cannot be read: %s", path, strerror(-e));
+}
+
 static int open_store(struct view *v)
 {
-	_cleanup_free_ char *found = v->store ? NULL : find_store();
+	_cleanup_free_ char *found = v->store ? NULL : view_find_store();
 	const char *path = v->store ? v->store : found;
 	uint64_t now = clock_realtime_ns();
 	uint32_t n;
@@ -60,21 +77,10 @@ static int open_store(struct view *v)
 	if (!path)
 		return -ENOMEM;
 	fd = stored_open(path, now > v->last_ns ? now - v->last_ns : 0, STORE_MAX_BYTES, &n);
-	if (fd == -ENOENT && stored_in_use(path))
-		log_error("%s has no profile of that time yet: the daemon keeps one at the end of "
-			  "each reporter_interval (10s by default); wait for the first, or end the "
-			  "interval now with perfwalk ctl flush",
-			  path);
-	else if (fd == -ENOENT)
-		log_error("%s has no profile of that time; perfwalk run keeps profiles there if "
-			  "its config has no [export:NAME], or has [store] enabled = yes",
-			  path);
-	else if (fd == -EFBIG)
-		log_error("%s holds more than 1 GiB for that time: choose a shorter one", path);
-	else if (fd < 0)
-		log_error("%s cannot be read: %s", path, strerror(-fd));
-	if (fd < 0)
+	if (fd < 0) {
+		view_say_store(path, fd);
 		return fd;
+	}
 	(void)snprintf(v->store_label, sizeof(v->store_label), "%s", path);
 	v->inputs[0] = v->store_label;
 	v->setup.of_store = true;

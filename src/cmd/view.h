@@ -34,5 +34,13 @@ struct view {
 /* Parses the options into v, whose command and mode are set; texts are argv's. 0; 1: --help was
  * printed; -EINVAL: an error was printed. */
 int view_parse_options(struct view *v, int argc, char **argv);
+/* The value of an option that is an id of so many hexadecimal digits. 0; -EINVAL: an error was
+ * printed. */
+int view_check_id(const struct command *c, const char *option, const char *value, size_t n);
+/* The directory of the local store, by the daemon's config; the caller frees it. NULL: no
+ * memory. */
+char *view_find_store(void);
+/* Logs why nothing of that store can be read (-ENOENT: it has no file of that time). */
+void view_say_store(const char *path, int e);
 /* Opens inputs and outputs, runs the child, and frees everything. Returns the exit code. */
 int view_run(struct view *v);
