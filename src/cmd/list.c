@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfwalk list: what there is to sample on this host, by the names that record's options take. */
+/* perfwalk list: what there is to sample on this host, by the names that record's options take, and
+ * which windows the daemon has kept. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -10,17 +11,39 @@
 #include "src/cmd/profile-types.h"
 #include "src/cmd/running.h"
 #include "src/cmd/services.h"
+#include "src/cmd/view.h"
+#include "src/cmd/windows.h"
 #include "src/process/sandbox.h"
 #include "src/sample/sample.h"
+#include "util/text.h"
 
 /* By their first letters further on. */
-static const char *const kinds[] = {"events", "types",	  "containers",
-				    "units",  "services", "processes"};
+static const char *const kinds[] = {"events",	"types",     "containers", "units",
+				    "services", "processes", "windows"};
+
+enum { OPT_TRACE, OPT_SPAN, OPT_LAST };
+#define TEXT(field) OPTION_TEXT(struct windows_wanted, field)
+
+static const struct option_spec options[] = {
+	{0, "trace", "ID", "only windows with samples of that trace, 32 hexadecimal digits",
+	 OPT_TRACE},
+	{0, "span", "ID", "only windows with samples of that span, 16 hexadecimal digits",
+	 OPT_SPAN},
+	{0, "service", "GLOB", "only services with a matching name, or windows with their samples",
+	 TEXT(service)},
+	{0, "last", "TIME", "only windows of the last 10m, 2h, 1d ...", OPT_LAST},
+	{0, "store", "DIRECTORY", "where windows are kept; default: that of the daemon's config",
+	 TEXT(store)},
+};
 
 const struct command list_command = {
 	.name = "list",
-	.usage = "list events|types|containers|units|processes|services [GLOB]",
-	.summary = "list what record can sample on this host",
+	.usage = "list events|types|containers|units|processes|services [GLOB]\n"
+		 "       perfwalk list windows [--trace ID] [--span ID] [--service GLOB] [--last "
+		 "TIME]",
+	.summary = "list what record can sample on this host, or what the daemon kept",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
 	.epilog = "events      for -e\n"
@@ -29,7 +52,9 @@ const struct command list_command = {
 		  "units       for --unit\n"
 		  "services    for --service; with GLOB only those with a matching name\n"
 		  "processes   for -p\n"
-		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
+		  "windows     that the daemon kept here (files for report), with these samples\n"
+		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n"
+		  "  perfwalk list windows --last 1h --span 00f067aa0ba902b7\n",
 };
 
 static void print_processes(const struct running_list *list)
@@ -234,22 +259,63 @@ static int list_processes(struct running_list *list, char what)
 	return r;
 }
 
-int list_main(int argc, char **argv)
+static int on_option(void *ctx, int id, const char *value)
 {
-	const char *glob = NULL;
-	char kind;
-	int first, r = options_parse(&list_command, argc, argv, NULL, NULL, &first);
-	struct running_list list = {0};
+	struct windows_wanted *w = ctx;
 
-	if (r > 0)
-		return EXIT_CODE_OK;
-	if (r < 0 || options_choose(&list_command, "kind", argv[first]) < 0)
-		return EXIT_CODE_USAGE;
-	kind = argv[first][0];
-	if (kind == 's' && argc > first + 1)
-		glob = argv[++first];
-	if (options_end(&list_command, argc, argv, first + 1) < 0)
-		return EXIT_CODE_USAGE;
+	switch (id) {
+	case OPT_TRACE:
+		w->trace = value;
+		return view_check_id(&list_command, "--trace", value, 32);
+	case OPT_SPAN:
+		w->span = value;
+		return view_check_id(&list_command, "--span", value, 16);
+	default:
+		return text_parse_duration_ns(value, &w->last_ns) == 0 && w->last_ns
+			       ? 0
+			       : options_complain(&list_command, "--last", value,
+						  "expected a time such as 10m, 2h, 1d, or a "
+						  "number of seconds");
+	}
+}
+
+/* Options may come after the words. The words are in ret, at most two; 1: --help was printed. */
+static int parse(int argc, char **argv, struct windows_wanted *w, const char *ret[2])
+{
+	int n = 0, first, r;
+
+	for (;; argc -= first, argv += first) {
+		r = options_parse(&list_command, argc, argv, on_option, w, &first);
+		if (r != 0 || first >= argc)
+			return r;
+		if (n == 2)
+			return options_end(&list_command, argc, argv, first);
+		ret[n++] = argv[first];
+	}
+}
+
+/* What is given must be of use. */
+static int check(char kind, const char *glob, struct windows_wanted *w)
+{
+	if (glob && kind != 's')
+		return options_refuse(&list_command,
+				      "unexpected argument %s; see perfwalk list --help", glob);
+	if (kind != 'w' && (w->trace || w->span || w->store || w->last_ns))
+		return options_refuse(&list_command, "--trace, --span, --last and --store are for "
+						     "perfwalk list windows");
+	if (kind != 'w' && kind != 's' && w->service)
+		return options_refuse(&list_command,
+				      "--service is for perfwalk list services and windows");
+	if (glob && w->service)
+		return options_refuse(&list_command, "takes GLOB or --service, not both");
+	return 0;
+}
+
+static int list_kind(char kind, const char *glob)
+{
+	struct running_list list = {0};
+	int r = 0;
+
 	if (kind == 'e') {
 		print_events();
 	} else if (kind == 't') {
@@ -263,4 +329,19 @@ int list_main(int argc, char **argv)
 	if (r < 0)
 		return exit_code_of(r);
 	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
+int list_main(int argc, char **argv)
+{
+	struct windows_wanted wanted = {0};
+	const char *words[2] = {0};
+	int r = parse(argc, argv, &wanted, words);
+
+	if (r > 0)
+		return EXIT_CODE_OK;
+	if (r < 0 || options_choose(&list_command, "kind", words[0]) < 0 ||
+	    check(words[0][0], words[1], &wanted) < 0)
+		return EXIT_CODE_USAGE;
+	return words[0][0] == 'w' ? windows_list(&list_command, &wanted)
+				  : list_kind(words[0][0], words[1] ? words[1] : wanted.service);
 }

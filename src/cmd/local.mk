@@ -27,6 +27,7 @@ libcmd_a_SOURCES = \
 	src/cmd/session.c src/cmd/session.h \
 	src/cmd/top.c \
 	src/cmd/uprobes.c src/cmd/uprobes.h \
+	src/cmd/windows.c src/cmd/windows.h \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \
 	src/cmd/view.c src/cmd/view.h

@@ -5,6 +5,7 @@ librender_a_SOURCES = \
 	src/render/by-thread.c src/render/by-thread.h \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/choose.c \
+	src/render/window.c \
 	src/render/diff.c \
 	src/render/firefox.c \
 	src/render/first-frame.c src/render/first-frame.h \

@@ -103,6 +103,11 @@ int render_report(const struct profile *p, const struct render_info *info,
  * what the profile knows of their threads and the memory of their processes. The profile takes no
  * further samples then. 0 or -ENOMEM. */
 int render_choose_samples(struct profile *p, const struct render_report_options *options);
+/* The head of a list of windows, and the row of the profile that was read from the file at path; no
+ * row if it has no samples that the options choose, as above. 0 or -ENOMEM. */
+void render_window_head(FILE *out);
+int render_window(struct profile *p, const struct render_report_options *options, const char *path,
+		  FILE *out);
 /* A table of the functions that grew or shrank between two captures. Uses the options max_rows,
  * min_percent, csv, color and width. */
 int render_diff(const struct profile *before, const struct profile *after,

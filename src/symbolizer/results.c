@@ -124,6 +124,19 @@ int symbolizer_show_debug(struct symbolizer *s)
 	return r;
 }
 
+static int list_windows(struct symbolizer *s)
+{
+	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
+	int r = f ? 0 : -errno;
+
+	if (f) {
+		r = viewer_list_windows(&s->viewer, &s->role, &s->setup.report,
+					s->profile.max_bytes, f);
+		(void)fclose(f);
+	}
+	return r;
+}
+
 int symbolizer_view_files(struct symbolizer *s)
 {
 	int r;
@@ -134,6 +147,14 @@ int symbolizer_view_files(struct symbolizer *s)
 		s->viewer.facts.like_unit = "nanoseconds";
 		s->viewer.facts.like_only = true;
 	}
+	s->setup.report.symbol = s->viewer.symbol;
+	s->setup.report.comm = s->viewer.comm;
+	s->setup.report.container = s->viewer.container;
+	s->setup.report.service = s->viewer.service;
+	s->setup.report.trace = s->viewer.trace;
+	s->setup.report.span = s->viewer.span;
+	if (s->setup.view == VIEW_WINDOWS)
+		return list_windows(s);
 	r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
 
 	/* Without files of its own: perf.data, from a profiler. */
@@ -144,12 +165,6 @@ int symbolizer_view_files(struct symbolizer *s)
 			namer_demangle_again(s->namer, &s->viewer.before);
 		}
 	}
-	s->setup.report.symbol = s->viewer.symbol;
-	s->setup.report.comm = s->viewer.comm;
-	s->setup.report.container = s->viewer.container;
-	s->setup.report.service = s->viewer.service;
-	s->setup.report.trace = s->viewer.trace;
-	s->setup.report.span = s->viewer.span;
 	return r;
 }
 

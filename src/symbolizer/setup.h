@@ -50,6 +50,7 @@ enum view_mode {
 	VIEW_CONVERT,
 	VIEW_REPORT,
 	VIEW_DIFF,	   /* from the first to the second */
+	VIEW_WINDOWS,	   /* a row for each that has samples which the report's filters choose */
 	VIEW_DEBUG_SAMPLE, /* how recorded samples are walked */
 	VIEW_DEBUG_UNWIND, /* the rows of a binary */
 	/* The places of a probe of user code in a binary: of a function, or of a marker

@@ -9,6 +9,7 @@
 
 #include "src/process/role.h"
 #include "src/render/amount.h"
+#include "src/render/render.h"
 #include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 #include "util/file-identity.h"
@@ -64,20 +65,18 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 	}
 }
 
-static int read_input(struct viewer *v, struct role *role, uint32_t i, bool before,
-		      struct profile *p)
+/* As import_fd(). */
+static int import_input(struct viewer *v, struct role *role, uint32_t i, bool before,
+			struct profile *p, char error[IMPORT_ERROR_MAX])
 {
 	const char *path = v->inputs[i].path;
-	char head[IMPORT_HEAD_BYTES], error[IMPORT_ERROR_MAX] = "";
+	char head[IMPORT_HEAD_BYTES];
 	struct file_identity id;
 	ssize_t n = pread(v->inputs[i].fd, head, sizeof(head), 0);
 	int r;
 
-	if (n < 0) {
-		r = -errno;
-		log_error("%s cannot be read: %s", path, strerror(-r));
-		return r;
-	}
+	if (n < 0)
+		return -errno;
 	role_job_begin(role);
 	if (file_identity_get(v->inputs[i].fd, &id) == 0)
 		role_job_read(role, &id, path);
@@ -85,6 +84,16 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, bool befo
 		      v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,
 		      MAX_FILE_BYTES, error);
 	role_job_end(role);
+	return r;
+}
+
+static int read_input(struct viewer *v, struct role *role, uint32_t i, bool before,
+		      struct profile *p)
+{
+	const char *path = v->inputs[i].path;
+	char error[IMPORT_ERROR_MAX] = "";
+	int r = import_input(v, role, i, before, p, error);
+
 	if (r < 0)
 		log_error("%s cannot be read: %s", path, *error ? error : strerror(-r));
 	else if (r == IMPORT_CHOSE)
@@ -171,6 +180,33 @@ int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct
 		name_difference(v);
 	r = refuse_differences(v, p);
 	return r < 0 ? r : use_one_unit(v, p);
+}
+
+int viewer_list_windows(struct viewer *v, struct role *role,
+			const struct render_report_options *options, uint64_t max_bytes, FILE *out)
+{
+	const struct import_facts fresh = v->facts;
+	int result = 0;
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		char error[IMPORT_ERROR_MAX] = "";
+		struct profile p;
+		int r;
+
+		profile_init(&p, max_bytes);
+		/* That some have other values alone is nothing to warn of. */
+		r = import_input(v, role, i, false, &p, error);
+		if (r >= 0)
+			r = render_window(&p, options, v->inputs[i].path, out);
+		if (r < 0)
+			log_error("%s cannot be read: %s", v->inputs[i].path,
+				  *error ? error : strerror(-r));
+		result = result < 0 ? result : r;
+		profile_deinit(&p);
+		import_facts_deinit(&v->facts);
+		v->facts = fresh;
+	}
+	return result;
 }
 
 /* Samples of different periods. */

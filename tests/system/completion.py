@@ -31,7 +31,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
 
 def check_words():
     """Commands that take a word say which one was meant, or which there are."""
-    for args, wanted in ((("list", "contaners"), "did you mean containers?"), (("list",), "services or processes"),
+    for args, wanted in ((("list", "contaners"), "did you mean containers?"), (("list",), "processes or windows"),
                          (("list", "units", "more"), "unexpected argument more"),
                          (("completion", "zhs"), "did you mean zsh?"), (("completion",), "bash or zsh"),
                          (("debug", "unwnd"), "did you mean unwind?"), (("debug",), "sample or unwind"),
@@ -51,7 +51,7 @@ def check_values(offered):
     formats = set(told.partition("the formats are ")[2].strip().split(", "))
     rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
     for words, wanted in ((("ctl", ""), CTL), (("ctl", "re"), {"reload", "resume"}), (("ctl", "-a", ""), CTL),
-                          (("list", ""), {"events", "types", "containers", "units", "services", "processes"}),
+                          (("list", ""), {"events", "types", "containers", "units", "services", "processes", "windows"}),
                           (("completion", ""), {"bash", "zsh"}), (("debug", ""), {"function", "marker", "runtime", "sample", "unwind"}),
                           (("record", "-e", ""), events), (("record", "--event", "page"), {"page-faults"}),
                           (("record", "--format", ""), formats), (("record", "-a", "--format", "ht"), {"html"}),

@@ -78,7 +78,7 @@ def shorter(example, pid, daemon, store):
     text = re.sub(r"-d (10|30)s?\b", "-d 1", example)
     text = text.replace("sleep 10", "sleep 1").replace("-p 1234", f"-p {pid}")
     text = text.replace("perfwalk ctl", f"perfwalk ctl -s {daemon.control}")
-    text = text.replace("--last 10m", f"--last 10m --store {store}")
+    text = re.sub(r"--last (10m|1h)", rf"--last \1 --store {store}", text)
     return text.replace("| flamegraph.pl", "| cat")
 
 

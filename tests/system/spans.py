@@ -3,9 +3,11 @@
 """Samples have the span of their thread: of a program that publishes its thread contexts (OTEP 4947) in
 functions that tell the span, with the variable in the program, static or not, and in a library that is loaded
 later. No sample has another's, none outside of a span has one, and a broken record is none. That holds for spans of a
-microsecond, too, while the thread moves between CPUs, or the reader has to wait. A real collector gets the links, and
-a report of one span has its function alone."""
+microsecond, too, while the thread moves between CPUs, or the reader has to wait. A real collector gets the links, a
+report of one span has its function alone, and the windows of a daemon with samples of one are listed."""
 import collections
+import glob
+import gzip
 import os
 import re
 import shutil
@@ -314,6 +316,57 @@ def check_report(program, table, what, message):
               f"{what}: attributes of the records are labels, by the list of keys")
 
 
+def list_windows(*args, status=0):
+    """{file: samples} of perfwalk list windows."""
+    p = subprocess.run([rig.perfwalk(), "list", "windows", *args], check=False, capture_output=True, text=True)
+    rig.check(p.returncode == status, f"list windows {args[2:]} ends with {status}: {p.returncode} {p.stderr}")
+    rows = [line.split() for line in p.stdout.splitlines()[1:]]
+    return {row[-1]: int(row[1]) for row in rows} if status == 0 else p.stderr
+
+
+def check_stored():
+    """Of the windows that a daemon keeps those with samples of a trace, a span or a service are listed, with so many
+    samples as the files have."""
+    store, other = rig.path("store"), rig.start([os.path.join(rig.build_workloads("chain"), "chain"), "30"], stdout=subprocess.DEVNULL)
+    d = rig.Daemon(f"[profiler]\nsamples_per_second = 199\nreporter_interval = 1s\n[store]\nenabled = yes\npath = {store}\n")
+
+    def files():
+        return sorted(glob.glob(os.path.join(store, "*.otlp.gz")))
+    rig.wait_for("two windows", lambda: len(files()) > 1, 30)
+    service = f"shop-{os.getpid()}"
+    program = Program("spans", comm=service)
+    began = len(files())
+    rig.wait_for("windows of the program", lambda: len(files()) > began + 3, 60)
+    rig.end(program.process)
+    ended = len(files())
+    rig.wait_for("windows after it", lambda: len(files()) > ended + 2, 60)
+    d.stop()
+    rig.end(other)
+    counts = {"trace": collections.defaultdict(collections.Counter), "span": collections.defaultdict(collections.Counter), "service": collections.Counter()}
+    for name in files():
+        with gzip.open(name) as f:
+            for resource, _, _, span, trace, times in linked(otlp.decode(f.read())):
+                counts["service"][name] += len(times) * (resource.get("service.name") == service)
+                if span:
+                    counts["trace"][trace][name] += len(times)
+                    counts["span"][span][name] += len(times)
+    rig.check(0 < len(counts["service"] - collections.Counter()) < len(files()), f"some of {len(files())} windows have samples of the program")
+    for option in ("trace", "span"):
+        for id_, expected in sorted(counts[option].items())[:3]:
+            mine = list_windows("--store", store, f"--{option}", id_.upper())
+            rig.check(mine == expected, f"--{option} {id_} lists the {len(expected)} windows with samples of it: {mine}, {dict(expected)}")
+    rig.check(len(counts["trace"]) > 1 and len(counts["span"]) > 2, "of several traces and spans")
+    mine = list_windows("--store", store, "--service", service)
+    rig.check(mine == +counts["service"], f"--service: {set(mine.items()) ^ set((+counts['service']).items())}")
+    rig.check(set(list_windows("--store", store)) == set(files()), "without a filter all are listed")
+    rig.check(not list_windows("--store", store, "--trace", "f" * 32), "of no such trace there is none")
+    rig.check("hexadecimal" in list_windows("--store", store, "--span", "12", status=2), "an id that is none is refused")
+    rig.check("no profile of that time" in list_windows("--store", rig.path("none"), status=1), "a store that is not there is said")
+    with open(files()[0], "r+b") as f:
+        f.truncate(40)
+    rig.check(files()[0] in list_windows("--store", store, status=1), "a damaged file is named")
+
+
 def counts_of(message):
     """What a window says of its samples: "linked" ..."""
     said, view = collections.Counter(), otlp.View(message)
@@ -406,6 +459,7 @@ def main():
     if inside.gives_priority():
         check_counts()
         check_collector()
+        check_stored()
     else:
         rig.leave_out(inside.NO_PRIORITY)
     rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
