@@ -71,23 +71,26 @@ class Mover(threading.Thread):
             time.sleep(50e-6)
 
 
-def check_moved():
-    """The kernel says where a thread is: one that has gone on elsewhere has no span, rather than another's."""
-    program = Program("labelled")
+def check_moved(name, min_share):
+    """The kernel, or the C library, says where a thread is: one that has gone on elsewhere has no span, rather than
+    another's."""
+    program = Program(name)
     mover = Mover(program.pid)
     mover.start()
     out = rig.path("moved.otlp")
     r = rig.record_cpu(1.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
     mover.ended = True
     mover.join()
-    rig.check(r.status == 0, f"a capture of threads that were moved {mover.n} times")
+    rig.check(r.status == 0, f"a capture of threads of {name} that were moved {mover.n} times")
     rig.end(program.process)
     with open(out, "rb") as f:
         message = otlp.decode(f.read())
     known = [(s, *program.expected(s[1])) for s in samples_of(message, program.pid)]
     linked = [k for k in known if k[0][4]]
     wrong = [k for k in linked if is_wrong(*k) and (k[3] or k[2] == "inNone")]
-    rig.check(len(linked) >= WANTED / 10 and not wrong, f"moved: none of {len(linked)} samples has another's span: {wrong[:3]}")
+    rig.check(len(linked) >= WANTED / 10 and not wrong, f"moved {name}: none of {len(linked)} samples has another's span: {wrong[:3]}")
+    inside = [k for k in known if k[3] and k[0][0] >= min(k[0][0] for k in linked)]
+    rig.check(len(linked) >= min_share * len(inside), f"moved {name}: {len(linked)} of {len(inside)} have their own")
 
 
 def is_wrong(sample, worker, _, spans_of_it):
@@ -167,7 +170,8 @@ def main():
     else:
         rig.say(f"{MAP_VERSION} cannot be fetched: labels in maps are not tried")
     del os.environ["GOTOOLCHAIN"]
-    check_moved()
+    check_moved("labelled", 0.5)
+    check_moved("labelled-linked", 0.5)
     check_denied()
     rig.say(f"of {ALL['inside']} samples in spans {ALL['right']} have their own, {ALL['wrong']} another's")
 
