@@ -13,6 +13,8 @@ import otelcol
 import otlp
 import rig
 
+# Other tests beside this one have services, too.
+SHOP, BILLING = f"shop-{os.getpid()}", f"billing-{os.getpid()}"
 SECRETS = {"SECRET": "hunter2", "OTEL_EXPORTER_OTLP_HEADERS": "authorization=hunter2"}
 
 
@@ -62,12 +64,12 @@ def config(port, more=""):
 
 def check_collector():
     collector = otelcol.start({"plain": ("http", "")})
-    told = Publisher("service.name=shop", "service.instance.id=i-77", "service.version=1", "process.pid=1",
+    told = Publisher(f"service.name={SHOP}", "service.instance.id=i-77", "service.version=1", "process.pid=1",
                      "process.command_line=--password=hunter2", "team=shop", "container.id=ffff", "load=@double 0.1", "tags=@list a b,c", "--",
-                     "service.name=shop", "service.instance.id=i-77", "service.version=2",
+                     f"service.name={SHOP}", "service.instance.id=i-77", "service.version=2",
                      environment={"OTEL_SERVICE_NAME": "other",
                                   "OTEL_RESOURCE_ATTRIBUTES": "service.version=0,deployment.environment.name=pr%2Cod"})
-    by_environment = Publisher(environment={"OTEL_SERVICE_NAME": "billing", "OTEL_RESOURCE_ATTRIBUTES": "a=b,broken"})
+    by_environment = Publisher(environment={"OTEL_SERVICE_NAME": BILLING, "OTEL_RESOURCE_ATTRIBUTES": "a=b,broken"})
     late = Publisher("--", "service.name=late", "service.instance.id=i-78")
     silent = Publisher(environment={"POD_NAME": "no-pod"})
     d = rig.Daemon(config(collector.ports["plain"]))
@@ -82,17 +84,17 @@ def check_collector():
         return found.get(pid, [{}])[-1]
     rig.wait_for("the context of a process", lambda: last(told.pid).get("service.version") == "1")
     expect(last(told.pid), "a publisher",
-           {"service.name": "shop", "service.instance.id": "i-77", "process.pid": told.pid,
+           {"service.name": SHOP, "service.instance.id": "i-77", "process.pid": told.pid,
             "deployment.environment.name": "pr,od", "team": "infra", "load": 0.1, "tags": ["a b", "c"], "process.executable.name": "published"},
            ("process.command_line", "container.id"))
-    rig.wait_for("the environment of another", lambda: last(by_environment.pid).get("service.name") == "billing")
-    expect(last(by_environment.pid), "a broken list", {"service.name": "billing"}, ("a", "broken"))
+    rig.wait_for("the environment of another", lambda: last(by_environment.pid).get("service.name") == BILLING)
+    expect(last(by_environment.pid), "a broken list", {"service.name": BILLING}, ("a", "broken"))
     rig.wait_for("one that says nothing", lambda: last(silent.pid).get("service.name") == "published")
     expect(last(silent.pid), "a process in no pod", {"team": "infra"}, ("k8s.pod.name", "service.instance.id"))
     told.publish_again()
     late.publish_again()
     rig.wait_for("an update", lambda: last(told.pid).get("service.version") == "2")
-    expect(last(told.pid), "the second context", {"service.name": "shop", "deployment.environment.name": "pr,od"})
+    expect(last(told.pid), "the second context", {"service.name": SHOP, "deployment.environment.name": "pr,od"})
     # It has said nothing so far, and is looked at ever less often.
     rig.wait_for("a late context", lambda: last(late.pid).get("service.instance.id") == "i-78", 60)
     d.stop()
@@ -107,12 +109,12 @@ def check_chosen(told, by_environment):
     rig.record_cpu(0.3, [told.pid, by_environment.pid], "-F", "199", "-o", whole)
     r = subprocess.run([rig.perfwalk(), "report", "--csv", "--sort", "service", whole], check=False,
                        capture_output=True, text=True)
-    rig.check({"shop", "billing"} <= {w for line in r.stdout.splitlines() for w in line.split("\t")},
+    rig.check({SHOP, BILLING} <= {w for line in r.stdout.splitlines() for w in line.split("\t")},
               f"a report has a row for each service: {r.stdout.splitlines()[:6]}")
-    r = subprocess.run([rig.perfwalk(), "report", "--csv", "--sort", "service,comm", "--service", "bill*", whole],
+    r = subprocess.run([rig.perfwalk(), "report", "--csv", "--sort", "service,comm", "--service", f"{BILLING[:-1]}*", whole],
                        check=False, capture_output=True, text=True)
-    rig.check("billing" in r.stdout and "shop" not in r.stdout, "and of one alone it has no other")
-    rig.record_cpu(0.3, [told.pid, by_environment.pid], "-F", "199", "--service", "shop", "-o", one)
+    rig.check(BILLING in r.stdout and SHOP not in r.stdout, "and of one alone it has no other")
+    rig.record_cpu(0.3, [told.pid, by_environment.pid], "-F", "199", "--service", SHOP, "-o", one)
     with open(one, "rb") as f:
         found = resources([f.read()])
     rig.check(list(found) == [told.pid], f"a capture of a service has its process alone: {list(found)}")
@@ -196,7 +198,7 @@ def check_rules(told):
                    name="rules")
     found = rig.wait_for("resources", lambda: [r for r in resources(collector.messages("rules")).get(told.pid, [])
                                                if r.get("service.version")])
-    expect(found[0], "with allow and deny", {"service.name": "shop", "team": "infra", "process.pid": told.pid},
+    expect(found[0], "with allow and deny", {"service.name": SHOP, "team": "infra", "process.pid": told.pid},
            ("service.instance.id", "deployment.environment.name", "process.executable.path", "host.name"))
     d.stop()
     collector.stop()
