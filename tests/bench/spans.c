@@ -205,9 +205,14 @@ static void put(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-static bool read_other_labels(void)
+static void change_labels(void)
 {
 	span_id[0] = span_id[0] == '0' ? '1' : '0';
+}
+
+static bool read_other_labels(void)
+{
+	change_labels();
 	return read_labels();
 }
 
@@ -217,6 +222,12 @@ static bool read_other_close_labels(void)
 	pairs[1][2] = (uintptr_t)span_id + 24;
 	pairs[1][3] = pairs[0][3];
 	return read_other_labels();
+}
+
+static bool read_other_close_labels_of_library(void)
+{
+	change_labels();
+	return read_labels_of_library();
 }
 
 static bool read_none(void)
@@ -415,6 +426,8 @@ int main(void)
 				       read_labels_of_library) &&
 			       measure("two other labels", read_other_labels) &&
 			       measure("two others, of the same size", read_other_close_labels) &&
+			       measure("the same, the CPU by the C library",
+				       read_other_close_labels_of_library) &&
 			       measure("a goroutine with none", read_none)
 		       ? 0
 		       : 1;
