@@ -290,6 +290,33 @@ for program in /j/*; do
 done
 unset LD_LIBRARY_PATH
 
+# ---- Spans: a program tells the one of each thread and function ----
+
+# span_samples TOLD ROWS: samples in spans, those with their own, and with another's.
+span_samples()
+{
+	awk 'NR == FNR { told[$1, $2] = $3; next }
+		{ sub(/.*\//, "", $4); own = told[$4, $NF]; if (own == "") own = told[0, $NF] }
+		own != "" { all += $3; right += ($5 == own) * $3; wrong += (NF == 6 && $5 != own) * $3 }
+		END { printf "all=%d right=%d wrong=%d\n", all, right, wrong }' "$1" "$2"
+}
+
+for program in /s/spans*; do
+	[ -x "$program" ] || continue
+	name=${program##*/}
+	loaded=
+	[ "$name" != spans-loaded ] || loaded=/s/libspan-slot.so
+	"$program" $loaded >"$name.told" &
+	told=$!
+	perfwalk record -v -F 499 -d $((2 * seconds)) -p $told -o "$name.pb.gz" >"$name.log" 2>&1
+	kill $told
+	perfwalk report --csv --by thread,span,symbol --percent-limit 0 "$name.pb.gz" >"$name.rows" 2>>"$name.log"
+	eval "$(span_samples "$name.told" "$name.rows")"
+	# The first ones came before it was known where the program has its variable.
+	[ "$wrong" -eq 0 ] && [ "$all" -ge 200 ] && [ $((right * 2)) -ge "$all" ]
+	check $? "$name: $right of $all samples in spans have their own, $wrong another's" "$name.log" "$name.told" "$name.rows"
+done
+
 # ---- CPU hotplug ----
 
 if [ -w $ONLINE ]; then

@@ -223,6 +223,15 @@ add_judged()
 	done
 }
 
+# Programs that publish their spans, in a variable of the program, and of a library that is loaded later.
+add_spans()
+{
+	workloads "$work/spans" spans spans-loaded
+	for file in "$work"/spans/*; do
+		add_program "$file" "/s/${file##*/}"
+	done
+}
+
 # The capabilities of the unit, as numbers.
 unit_capabilities()
 {
@@ -254,6 +263,7 @@ make_initramfs()
 	if [ -n "$sysroot" ]; then
 		export WORKLOAD_CC="$processor-linux-gnu-gcc"
 		add_judged
+		[ "$processor" != aarch64 ] || add_spans
 	fi
 	workloads "$work/workloads" chain-static blip
 	add_program "${known:-$work/workloads/chain-static}" /w/chain

@@ -72,7 +72,9 @@ build()
 		musl "$1" spans.c -D_GNU_SOURCE ;;
 	spans-loaded)
 		c libspan-slot.so span-slot.c -shared -fPIC
-		c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2
+		case $($CC -dumpmachine) in # on others descriptors are the compiler's way, or it has none
+		x86_64*) c libspan-slot-gnu2.so span-slot.c -shared -fPIC -mtls-dialect=gnu2 ;;
+		esac
 		c "$1" spans.c -D_GNU_SOURCE -pthread -ldl ;;
 	asgct)
 		need java
