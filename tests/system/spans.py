@@ -133,7 +133,8 @@ def check_all_fast():
     rig.check(check_fast("spans-fast", "realtime", min_share=0) == 0,
               "a thread with a higher priority than a reader has no span")
     if shutil.which("musl-gcc"):
-        check_fast("spans-fast-musl", "move", min_share=0.5)
+        # Without the C library's word on the CPU: away and back again within some 30 us.
+        check_fast("spans-fast-musl", "move", "move", min_share=0.5)
         check_fast("spans-fast-musl", "map", "move", min_share=0.01)
 
 

@@ -5,12 +5,10 @@
  *
  *	spans-fast [map] [move] [realtime]
  *
- * map: two threads change their mappings, so that readers wait for the lock of
- * its memory. move: a thread moves it
- * to another CPU all the time. realtime: it has a higher priority than readers, and
- * sleeps in a span each time. In in_0 to
- * in_7 its span's first byte is that number and one more; in in_same_0 to in_same_7, too, where all
- * spans are written into one record.
+ * map: two threads change their mappings, so that readers wait for the lock of its memory. move: a
+ * thread moves it to another CPU all the time; twice: two do. realtime: it has a higher priority
+ * than readers, and sleeps in a span each time. In in_0 to in_7 its span's first byte is that
+ * number and one more; in in_same_0 to in_same_7, too, where all spans are written into one record.
  */
 #include <pthread.h>
 #include <sched.h>
