@@ -14,6 +14,13 @@
 
 #define MOVED UINT64_C(0x12e00000)
 
+/* Only x86_64 has a code model for where its kernel is. */
+#if defined(__x86_64__)
+#define FOR_KERNELS "-mcmodel=kernel "
+#else
+#define FOR_KERNELS ""
+#endif
+
 static const char source[] = "static inline __attribute__((always_inline)) int inner(int a)\n"
 			     "{\n"
 			     "	return a * 31 + *(volatile int *)&a;\n"
@@ -54,7 +61,7 @@ static void build(void)
 	CHECK(f != NULL);
 	fputs(source, f);
 	(void)fclose(f);
-	run("gcc -g -O1 -nostdlib -static -ffreestanding -mcmodel=kernel -fno-pic -no-pie "
+	run("gcc -g -O1 -nostdlib -static -ffreestanding " FOR_KERNELS "-fno-pic -no-pie "
 	    "-Wl,-Ttext-segment=0xffffffff81000000,--build-id=sha1,-e,startup_64 -o vmlinux "
 	    "kernel.c 2>gcc.log");
 	run("objcopy -O binary --only-section=.note.gnu.build-id vmlinux notes");
