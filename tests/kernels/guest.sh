@@ -110,12 +110,16 @@ check_container() # HIERARCHY TEXT: a program in a group as docker's has the con
 	mkdir -p "$1/docker/$ID" && cp /w/chain /tmp/contained || return
 	sh -c "echo \$\$ >$1/docker/$ID/cgroup.procs && exec /tmp/contained" &
 	contained=$!
-	perfwalk record -a -d $seconds -F 99 -o contained.ndjson >contained.log 2>&1
+	# Nothing is sampled where a busy host lets this one stand still.
+	for _ in 1 2 3; do
+		perfwalk record -a -d $seconds -F 99 -o contained.ndjson >contained.log 2>&1
+		all=$(grep -c '"process":"contained"' contained.ndjson)
+		[ "$all" -eq 0 ] || break
+	done
+	known=$(grep '"process":"contained"' contained.ndjson | grep -c "\"container\":\"$ID\"")
 	tr '\n' ' ' </proc/$contained/cgroup >contained.groups
 	kill $contained
 	wait $contained
-	all=$(grep -c '"process":"contained"' contained.ndjson)
-	known=$(grep '"process":"contained"' contained.ndjson | grep -c "\"container\":\"$ID\"")
 	# The shell that becomes it begins elsewhere.
 	[ "$known" -gt 0 ] && [ "$known" -eq "$all" ]
 	check $? "$2: $known of $all stacks of a container's program have its id: $(cat contained.groups)" contained.log contained.ndjson
@@ -422,7 +426,8 @@ as_nobody "perfwalk record -F 499 -o own.folded -- /w/blip $((seconds * 300))" >
 status=$?
 all=$(awk '/^blip;/ { n += $NF } END { print n + 0 }' nobody/own.folded)
 n=$(awk '/^blip;_start;.*;main;blip_burn/ { n += $NF } END { print n + 0 }' nobody/own.folded)
-[ $status -eq 0 ] && [ "$n" -ge 100 ] && [ $((n * 10)) -ge $((all * 8)) ] && ! grep -q '_\[k\]' nobody/own.folded
+# A host of its own gives some 2,000. A busy one lets this one stand still while the small buffers are full.
+[ $status -eq 0 ] && [ "$n" -ge 50 ] && [ $((n * 10)) -ge $((all * 8)) ] && ! grep -q '_\[k\]' nobody/own.folded
 check $? "nobody's own command at 2: exit status $status, $n of $all stacks complete, no kernel frames" \
 	own.log nobody/own.folded
 
