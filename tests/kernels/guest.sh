@@ -252,15 +252,17 @@ count_payloads()
 		gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
 	done
 }
-run_daemon()
+run_daemon() # COMMAND...: that is the daemon, until it has sent enough
 {
-	perfwalk run -c run.conf >run.log 2>&1 &
+	rm -f payload.*
+	"$@" >run.log 2>&1 &
 	daemon=$!
 	for _ in $(seq 60); do
 		count_payloads
 		[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
 		sleep 1
 	done
+	profile=$(cat /proc/$daemon/attr/current)
 	kill -TERM $daemon
 	wait $daemon
 	status=$?
@@ -268,7 +270,7 @@ run_daemon()
 }
 # On a slow machine a child may not end in time: once more.
 for _ in 1 2 3; do
-	run_daemon
+	run_daemon perfwalk run -c run.conf
 	[ $status -ne 0 ] || break
 done
 [ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ]
@@ -436,6 +438,39 @@ kb=$(sed -n 's/^    sudo sysctl kernel.perf_event_mlock_kb=//p' quota.log)
 [ -n "$kb" ] && echo "$kb" >/proc/sys/kernel/perf_event_mlock_kb && as_nobody "ulimit -l 0; perfwalk check" >quota.log 2>&1
 grep -q '^ok  *rings  *2.0 MiB for each' quota.log
 check $? "the quota that check asks for nobody, $kb KiB, is enough for all rings" quota.log
+
+# ---- The daemon under its AppArmor profile, with the unit's capabilities and all that it can do ----
+
+POLICY=/sys/kernel/security/apparmor
+[ -d $POLICY ] || mount -t securityfs securityfs /sys/kernel/security
+if [ ! -e $POLICY/.load ]; then
+	skip "AppArmor: not in this kernel"
+elif [ ! -s /w/apparmor ]; then
+	skip "AppArmor: nothing has compiled the profile (apt-get install apparmor)"
+else
+	# The kernel takes a policy as one piece.
+	dd if=/w/apparmor of=$POLICY/.load bs=1M 2>/dev/null
+	mkdir -p /run /var/lib/perfwalk /var/cache/perfwalk
+	mount -t tracefs none /sys/kernel/tracing
+	printf '%s\n' '[off_cpu]' 'enabled = yes' 'locks = yes' '[alloc]' 'enabled = yes' '[metrics]' 'listen = 127.0.0.1:9464' \
+		'[store]' 'enabled = yes' | cat run.conf - >confined.conf
+	# shellcheck disable=SC2016
+	set -- /w/bounded "$(cat /w/unit)" sh -c 'echo "exec perfwalk" >/proc/self/attr/exec && exec "$@"' sh perfwalk
+	pin chain $LAST 600 &
+	for _ in 1 2 3; do
+		run_daemon "$@" run -c confined.conf
+		[ $status -ne 0 ] || break
+	done
+	killall chain
+	umount /sys/kernel/tracing
+	dmesg | grep 'apparmor="DENIED".*profile="perfwalk"' >denied
+	[ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ] && [ "$profile" = "perfwalk (enforce)" ] && [ ! -s denied ]
+	check $? "AppArmor: $n payloads, $named with the known program; left with $status; $profile refused $(wc -l <denied) times" run.log denied
+	"$@" record -a -d 1 -o refused.folded >refused.log 2>&1
+	status=$?
+	[ $status -ne 0 ] && [ ! -e refused.folded ]
+	check $? "AppArmor: a file elsewhere is refused: exit status $status" refused.log
+fi
 
 # ---- Every type of profile: what the list says of each is what happens ----
 

@@ -251,6 +251,14 @@ add_types()
 	[ ! -e "$library" ] || add_program "$library" /usr/local/lib/perfwalk/libperfwalk-alloc.so
 }
 
+# As the kernel takes it. A host whose kernel has no AppArmor is told what others can do by Debian's file.
+add_apparmor()
+{
+	features=/usr/share/apparmor-features/features
+	command -v apparmor_parser >/dev/null 2>&1 && [ -e $features ] || return 0
+	apparmor_parser -Q -K -S --policy-features=$features --kernel-features=$features "$top/etc/apparmor/perfwalk" >"$root/w/apparmor"
+}
+
 make_initramfs()
 {
 	root=$work/root
@@ -272,6 +280,7 @@ make_initramfs()
 	add_program "$work/bounded" /w/bounded
 	unit_capabilities >"$root/w/unit"
 	[ -n "$sysroot" ] || add_types
+	add_apparmor
 	cp "$top/tests/kernels/guest.sh" "$root/init"
 	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
 	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
