@@ -52,6 +52,11 @@ double confidence_effective_n(struct weight part, struct weight whole)
 	return whole.sum / unevenness(part, whole);
 }
 
+double confidence_percent(double variance, double total)
+{
+	return 100 * Z * sqrt(variance) / total;
+}
+
 bool confidence_interval(struct weight part, struct weight whole, double *ret_low, double *ret_high)
 {
 	double n, share, middle, half;

@@ -30,6 +30,9 @@ static inline void weight_add(struct weight *to, struct weight w)
  * precision. whole must not be empty. */
 double confidence_effective_n(struct weight part, struct weight whole);
 
+/* By how many percent of a total that is an estimate, of that variance, it may be off. */
+double confidence_percent(double variance, double total);
+
 /* Wilson's 95% interval for the share of part in whole, as numbers from 0 to 1. false: whole has no
  * sample. */
 bool confidence_interval(struct weight part, struct weight whole, double *ret_low,

@@ -18,9 +18,9 @@
 #include "src/render/summary-waits.h"
 #include "src/render/table.h"
 #include "util/cleanup.h"
+#include "util/confidence.h"
 #include "util/text.h"
 
-#define SIGMAS	    1.96 /* of an estimate: 95% of them are less off */
 #define N_FUNCTIONS 15
 #define N_OTHERS    5 /* functions of each event after the first */
 #define N_PROCESSES 10
@@ -147,7 +147,7 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 /* How far a total may be off, with two digits. */
 static void put_error(double variance, int64_t total, char *buf, size_t size)
 {
-	double percent = 100 * SIGMAS * sqrt(variance) / (double)total;
+	double percent = confidence_percent(variance, (double)total);
 
 	(void)snprintf(buf, size, percent < 99.5 ? " \302\261 %.2g%%" : " \302\261 %.0f%%",
 		       percent);
