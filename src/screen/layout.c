@@ -110,35 +110,54 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 		      const struct top_table *t)
 {
 	double seconds = seconds_of(t);
-	char window[32], rate[16];
+	char window[32], rate[16], what[96];
 
 	(void)snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", f->rate_hz);
-	put_line(buf, columns,
-		 "perfwalk top%s  %.40s  %s on %" PRIu32 " CPUs  %.0f samples/s  window %s",
-		 f->paused ? " PAUSED" : "", f->host, f->event ? f->event : rate, f->n_cpus,
-		 seconds > 0 ? (double)t->counts.n_samples / seconds : 0,
-		 text_format_duration(window, sizeof(window), f->window_ns));
+	if (t->in_use)
+		(void)snprintf(what, sizeof(what), "now, by %" PRIu64 " samples",
+			       t->counts.n_samples);
+	else
+		(void)snprintf(what, sizeof(what), "%.0f samples/s  window %s",
+			       seconds > 0 ? (double)t->counts.n_samples / seconds : 0,
+			       text_format_duration(window, sizeof(window), f->window_ns));
+	put_line(buf, columns, "perfwalk top%s  %.40s  %s on %" PRIu32 " CPUs  %s",
+		 f->paused ? " PAUSED" : "", f->host, f->event ? f->event : rate, f->n_cpus, what);
 }
 
-/* "all 1234 samples", "12.3 s", "5.1M". */
+/* "all 1234 samples", "12.3 s", "5.1 MiB +-4.2%", "77 objects": what the shares are of. */
 static const char *whole_text(char *buf, size_t size, const struct top_table *t)
 {
-	char amount[32];
+	char amount[32], error[32] = "";
 
+	if (t->variance > 0 && t->counts.whole > 0)
+		(void)snprintf(error, sizeof(error), " +-%.2g%%",
+			       confidence_percent(t->variance, (double)t->counts.whole));
 	if (t->unit == TOP_UNIT_NANOSECONDS)
 		(void)snprintf(buf, size, "%.1f s of threads", (double)t->counts.whole / 1e9);
 	else if (t->unit == TOP_UNIT_BYTES)
-		(void)snprintf(buf, size, "%s",
-			       text_format_bytes(amount, sizeof(amount), t->counts.whole));
+		(void)snprintf(buf, size, "%s%s",
+			       text_format_bytes(amount, sizeof(amount), t->counts.whole), error);
+	else if (t->unit == TOP_UNIT_OBJECTS)
+		(void)snprintf(buf, size, "%" PRIu64 " objects%s", t->counts.whole, error);
 	else
 		(void)snprintf(buf, size, "all %" PRIu64 " samples", t->counts.n_samples);
+	return buf;
+}
+
+/* The time that the whole is of. */
+static const char *time_text(char *buf, size_t size, const struct top_table *t)
+{
+	if (t->in_use)
+		(void)snprintf(buf, size, "in use");
+	else
+		(void)snprintf(buf, size, "in %.1f s", seconds_of(t));
 	return buf;
 }
 
 void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		      const struct top_table *t)
 {
-	char what[300] = "", whole[64], idle[64] = "";
+	char what[300] = "", whole[96], time[32], idle[64] = "";
 
 	if (t->counts.idle_ns)
 		(void)snprintf(idle, sizeof(idle), ", without %.1f s of idle ones",
@@ -147,26 +166,35 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		(void)snprintf(what, sizeof(what), " of process %" PRIu32, v->pid);
 	else if (v->one_owner)
 		(void)snprintf(what, sizeof(what), " of %s", v->owner);
-	put_line(buf, columns, "%s%s%s%s%s%s  100%% = %s in %.1f s%s%s%s", top_view_name(v->kind),
-		 what,
+	put_line(buf, columns, "%s%s%s%s%s%s  100%% = %s %s%s%s%s", top_view_name(v->kind), what,
 		 v->kind == TOP_VIEW_TREE	 ? " by total"
 		 : v->kind != TOP_VIEW_FUNCTIONS ? ""
 		 : v->sort == TOP_SORT_SELF	 ? " by self"
 						 : " by total",
 		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "",
-		 whole_text(whole, sizeof(whole), t), seconds_of(t), idle,
+		 whole_text(whole, sizeof(whole), t), time_text(time, sizeof(time), t), idle,
 		 v->no_native ? ", no native frames" : "",
 		 t->n_refused ? "  (some rows did not fit)" : "");
+}
+
+static const char *rate_name(const struct top_table *t)
+{
+	switch (t->unit) {
+	case TOP_UNIT_NANOSECONDS: /* as CPUs: by how many there were on average */
+		return "THREADS";
+	case TOP_UNIT_BYTES:
+		return t->in_use ? "BYTES" : "BYTES/S";
+	case TOP_UNIT_OBJECTS:
+		return t->in_use ? "OBJECTS" : "PER S";
+	default:
+		return t->period_events ? "PER S" : "CPU%";
+	}
 }
 
 void top_layout_head(char *buf, unsigned int columns, const struct top_view *v,
 		     const struct top_table *t)
 {
-	/* Blocked threads are counted as CPUs are: by how many there were on average. */
-	const char *rate = t->unit == TOP_UNIT_NANOSECONDS ? "THREADS"
-			   : t->unit == TOP_UNIT_BYTES	   ? "BYTES/S"
-			   : t->period_events		   ? "PER S"
-							   : "CPU%";
+	const char *rate = rate_name(t);
 	const char *sure = v->confidence ? "  95% RANGE" : "";
 
 	switch (v->kind) {
@@ -209,7 +237,8 @@ static void put_node(char *buf, unsigned int columns, const struct top_view *v,
 		 *where ? "  " : "", where);
 }
 
-/* As in top: percent of one CPU. For counted events: events per second. */
+/* As in top: percent of one CPU. For counted events: events per second. What is in use has no
+ * rate. */
 static const char *rate_text(char *buf, size_t size, const struct top_table *t, uint64_t self)
 {
 	double seconds = seconds_of(t), each = (double)t->period_ns / 1e7;
@@ -219,10 +248,14 @@ static const char *rate_text(char *buf, size_t size, const struct top_table *t, 
 		each = (double)t->period_events;
 	if (t->unit == TOP_UNIT_NANOSECONDS)
 		each = 1e-9;
-	rate = seconds > 0 ? (double)self * each / seconds : 0;
+	rate = t->in_use ? (double)self : seconds > 0 ? (double)self * each / seconds : 0;
 	if (t->unit == TOP_UNIT_BYTES)
 		return text_format_bytes(buf, size, (uint64_t)rate);
-	(void)snprintf(buf, size, t->unit == TOP_UNIT_NANOSECONDS ? "%.2f" : "%.1f", rate);
+	(void)snprintf(buf, size, "%.*f",
+		       t->unit == TOP_UNIT_NANOSECONDS ? 2
+		       : t->in_use		       ? 0
+						       : 1,
+		       rate);
 	return buf;
 }
 

@@ -6,7 +6,6 @@
 #include "src/screen/model.h"
 
 #include <errno.h>
-#include <stdbool.h>
 
 #include "util/cleanup.h"
 
@@ -19,6 +18,8 @@ void top_table_clear(struct top_table *t)
 	hash_index_clear(&t->node_index);
 	memset(&t->counts, 0, sizeof(t->counts));
 	t->unit = TOP_UNIT_SAMPLES;
+	t->in_use = false;
+	t->variance = 0;
 	t->period_ns = t->period_events = t->n_refused = t->start_ns = t->end_ns = 0;
 }
 
@@ -182,6 +183,8 @@ void top_table_copy_facts(struct top_table *t, const struct top_table *from)
 {
 	t->counts = from->counts;
 	t->unit = from->unit;
+	t->in_use = from->in_use;
+	t->variance = from->variance;
 	t->period_ns = from->period_ns;
 	t->period_events = from->period_events;
 	t->n_refused += from->n_refused;
@@ -235,6 +238,8 @@ static void add_interval(struct top_table *sum, const struct top_table *t)
 		sum->start_ns = t->start_ns;
 	sum->end_ns = t->end_ns;
 	sum->unit = t->unit;
+	sum->in_use = t->in_use;
+	sum->variance += t->variance;
 	sum->period_ns = t->period_ns;
 	sum->period_events = t->period_events;
 	sum->counts.n_samples += t->counts.n_samples;
@@ -282,11 +287,14 @@ void top_table_sort(struct top_table *t, enum top_sort sort)
 const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns)
 {
 	uint64_t oldest = now_ns > window_ns ? now_ns - window_ns : 0;
+	uint32_t first = 0;
 
 	while (m->n && m->intervals[m->first].end_ns <= oldest)
 		forget_oldest(m);
 	top_table_clear(&m->sum);
-	for (uint32_t i = 0; i < m->n; i++)
+	if (m->n > 0 && m->intervals[(m->first + m->n - 1) % TOP_MAX_INTERVALS].in_use)
+		first = m->n - 1;
+	for (uint32_t i = first; i < m->n; i++)
 		add_interval(&m->sum, &m->intervals[(m->first + i) % TOP_MAX_INTERVALS]);
 	return &m->sum;
 }

@@ -4,6 +4,7 @@
  * The data of a live view: the functions in the intervals of a sliding window, by process, and
  * their callers. An interval counts completely until its end is older than the window.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/array.h"
@@ -56,7 +57,13 @@ struct top_key {
 };
 
 /* What rows and nodes count: samples, or the sum of their values. */
-enum top_unit { TOP_UNIT_SAMPLES, TOP_UNIT_NANOSECONDS, TOP_UNIT_BYTES, TOP_UNIT_N };
+enum top_unit {
+	TOP_UNIT_SAMPLES,
+	TOP_UNIT_NANOSECONDS,
+	TOP_UNIT_BYTES,
+	TOP_UNIT_OBJECTS, /* of memory */
+	TOP_UNIT_N
+};
 
 #define TOP_MAX_WHOLE (UINT64_C(1) << 53)
 
@@ -77,6 +84,9 @@ struct top_table {
 	struct hash_index node_index;
 	struct top_counts counts;
 	enum top_unit unit;
+	/* What there is at end_ns, such as memory in use: the newest interval has all of it. */
+	bool in_use;
+	double variance; /* of whole, if that is an estimate, in squares of the unit; else 0 */
 	/* The period of a sample: CPU time, or events; the other is 0. */
 	uint64_t period_ns, period_events;
 	uint64_t n_refused; /* additions that did not fit */
@@ -114,6 +124,6 @@ uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row);
  * without nodes. */
 void top_table_sort(struct top_table *t, enum top_sort sort);
 
-/* Forgets the intervals that ended at or before now_ns - window_ns and adds up the rest. The result
- * is valid until the next call. */
+/* Forgets the intervals that ended at or before now_ns - window_ns, and adds up the rest, or takes
+ * the newest one of what is in use. The result is valid until the next call. */
 const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns);

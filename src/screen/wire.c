@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,7 +14,7 @@
 #include "util/text.h"
 #include "util/memory-file.h"
 
-#define WIRE_MAGIC UINT64_C(0x35706f746b6c6177) /* "walktop5" */
+#define WIRE_MAGIC UINT64_C(0x36706f746b6c6177) /* "walktop6" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
 #define TEXT_MAX   2048 /* bytes of a text, with its 0 */
 
@@ -21,7 +22,8 @@ struct wire_header {
 	uint64_t magic;
 	struct top_counts counts;
 	uint64_t period_ns, period_events, n_refused, start_ns, end_ns;
-	uint64_t unit;
+	uint64_t unit, in_use;
+	double variance;
 	uint64_t n_rows, n_nodes; /* nodes follow the rows */
 };
 
@@ -48,6 +50,8 @@ static int write_all(FILE *f, const struct top_table *t)
 		.start_ns = t->start_ns,
 		.end_ns = t->end_ns,
 		.unit = t->unit,
+		.in_use = t->in_use,
+		.variance = t->variance,
 		.n_rows = t->rows.n,
 		.n_nodes = t->nodes.n,
 	};
@@ -179,12 +183,15 @@ int top_table_read(struct top_table *t, int fd)
 	if (!cursor_ok(&c) || h.magic != WIRE_MAGIC || h.n_rows > TOP_MAX_ROWS ||
 	    h.n_nodes > TOP_MAX_NODES || h.start_ns > h.end_ns || h.counts.n_samples > UINT32_MAX ||
 	    h.counts.whole > TOP_MAX_WHOLE || h.counts.idle_ns > TOP_MAX_WHOLE ||
-	    h.unit >= TOP_UNIT_N || h.counts.n_lost > UINT64_C(1) << 48 ||
-	    h.counts.n_user_stacks > UINT32_MAX || h.counts.n_incomplete > h.counts.n_user_stacks ||
-	    h.period_ns > UINT64_C(1) << 48 || h.period_events > UINT64_C(1) << 62)
+	    h.unit >= TOP_UNIT_N || h.in_use > 1 || !isfinite(h.variance) || h.variance < 0 ||
+	    h.counts.n_lost > UINT64_C(1) << 48 || h.counts.n_user_stacks > UINT32_MAX ||
+	    h.counts.n_incomplete > h.counts.n_user_stacks || h.period_ns > UINT64_C(1) << 48 ||
+	    h.period_events > UINT64_C(1) << 62)
 		return -EBADMSG;
 	t->counts = h.counts;
 	t->unit = (enum top_unit)h.unit;
+	t->in_use = h.in_use;
+	t->variance = h.variance;
 	t->period_ns = h.period_ns;
 	t->period_events = h.period_events;
 	t->n_refused = h.n_refused;

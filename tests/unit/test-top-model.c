@@ -110,11 +110,58 @@ static void test_full_table_counts_what_it_refuses(void)
 	top_model_deinit(&m);
 }
 
+/* Of what is in use the newest interval has all of it, and nothing may be left of others. */
+static void test_in_use_does_not_add_up(void)
+{
+	const struct top_table *s;
+
+	top_model_init(&m);
+	for (uint32_t i = 1; i <= 3; i++) {
+		struct top_table *t = top_model_begin(&m, i * 10 - 10, i * 10);
+
+		t->in_use = true;
+		t->unit = TOP_UNIT_BYTES;
+		t->counts.n_samples = i;
+		t->counts.whole = 100 * i;
+		t->variance = i;
+		add_call(t, "main", i < 3 ? "f" : "g", 100 * i);
+	}
+	s = top_model_slide(&m, 30, 100);
+	CHECK(s->in_use);
+	CHECK_INT(s->counts.whole, ==, 300);
+	CHECK_INT(s->counts.n_samples, ==, 3);
+	CHECK(s->variance == 3);
+	CHECK_INT(s->rows.n, ==, 2);
+	CHECK_INT(s->rows.items[0].total, ==, 300);
+	CHECK_STR(name(s, 1), "g");
+	CHECK_INT(s->nodes.n, ==, 2);
+	CHECK_INT(s->nodes.items[1].total, ==, 300);
+	CHECK_INT(s->start_ns, ==, 20);
+	CHECK_INT(s->end_ns, ==, 30);
+	/* All of it has ended. */
+	top_model_begin(&m, 30, 40)->in_use = true;
+	s = top_model_slide(&m, 40, 100);
+	CHECK_INT(s->counts.whole, ==, 0);
+	CHECK_INT(s->rows.n, ==, 0);
+	top_model_deinit(&m);
+}
+
+static void test_variances_add_up(void)
+{
+	top_model_init(&m);
+	top_model_begin(&m, 0, 10)->variance = 2;
+	top_model_begin(&m, 10, 20)->variance = 3;
+	CHECK(top_model_slide(&m, 20, 100)->variance == 5);
+	top_model_deinit(&m);
+}
+
 int main(void)
 {
 	RUN(test_sum_and_sort);
 	RUN(test_nodes_of_intervals_add_up);
 	RUN(test_window_slides);
 	RUN(test_full_table_counts_what_it_refuses);
+	RUN(test_in_use_does_not_add_up);
+	RUN(test_variances_add_up);
 	return 0;
 }

@@ -118,6 +118,31 @@ static void test_jump_and_back(void)
 	top_ui_deinit(&ui);
 }
 
+/* What is in use has no rate; what was allocated has one. 1.96 * 10 / 100 = 19.6%. */
+static void test_memory(void)
+{
+	fill();
+	sum.period_ns = 0;
+	sum.period_events = 1;
+	sum.end_ns = 3000000000;
+	sum.unit = TOP_UNIT_BYTES;
+	sum.variance = 100;
+	top_ui_init(&ui);
+	CHECK(key('2') && shows(0, "50 samples/s  window") && shows(2, "BYTES/S"));
+	CHECK(shows(1, "100% = 100 B +-20% in 2.0 s") && shows(3, "  60.00    30 B        7"));
+	sum.unit = TOP_UNIT_OBJECTS;
+	CHECK(key('2') && shows(2, "PER S") && shows(3, "  60.00    30.0        7"));
+	CHECK(shows(1, "100% = 100 objects +-20% in 2.0 s"));
+	sum.in_use = true;
+	CHECK(key('2') && shows(0, "now, by 100 samples") && shows(2, "OBJECTS"));
+	CHECK(shows(1, "100% = 100 objects +-20% in use") && shows(3, "  60.00      60        7"));
+	sum.unit = TOP_UNIT_BYTES;
+	sum.variance = 0;
+	CHECK(key('2') && shows(1, "100% = 100 B in use") && shows(3, "  60.00    60 B        7"));
+	CHECK(!shows(2, "BYTES/S") && shows(2, "BYTES"));
+	top_ui_deinit(&ui);
+}
+
 static void type(const char *text)
 {
 	for (; *text; text++)
@@ -311,6 +336,8 @@ static void test_wire(void)
 
 	fill();
 	add("evil\033[2J", "x", "", 10, 0, 1);
+	sum.in_use = true;
+	sum.variance = 4;
 	fd = top_table_write(&sum);
 	CHECK_INT(fd, >=, 0);
 	n = pread(fd, bytes, sizeof(bytes), 0);
@@ -319,6 +346,7 @@ static void test_wire(void)
 	CHECK_INT(other.rows.items[0].self, ==, 60);
 	CHECK_INT(other.counts.n_incomplete, ==, 5);
 	CHECK_INT(other.end_ns, ==, sum.end_ns);
+	CHECK(other.in_use && other.variance == 4);
 	CHECK_STR(strtab_get(&other.strings, other.rows.items[4].function), "evil?[2J");
 	/* Every shorter one is refused, and what is changed does no harm. */
 	for (size_t i = 0; i < (size_t)n; i++)
@@ -355,6 +383,7 @@ int main(void)
 	top_table_init(&other);
 	RUN(test_functions_of_all_processes);
 	RUN(test_confidence);
+	RUN(test_memory);
 	RUN(test_jump_and_back);
 	RUN(test_filter);
 	RUN(test_selection_follows_its_row);
