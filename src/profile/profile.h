@@ -507,6 +507,8 @@ bool profile_is_off_cpu(const struct profile *p, uint32_t type);
 bool profile_is_wall(const struct profile *p, uint32_t type);
 bool profile_is_growth(const struct profile *p, uint32_t type);
 bool profile_is_wakeups(const struct profile *p, uint32_t type);
+/* Are its samples numbers of blocks of memory, such as those of alloc_objects? */
+bool profile_is_objects(const struct profile *p, uint32_t type);
 /* Is the frame not code, but a marker, or data that a thread waits for? */
 bool profile_is_marked(const struct profile *p, uint32_t frame);
 /* What is there at a moment, such as inuse_space: it has no length in time. */

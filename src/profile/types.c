@@ -216,6 +216,13 @@ bool profile_is_in_use(const struct profile *p, uint32_t type)
 	return strncmp(profile_text(p, p->types[type].event), "inuse_", strlen("inuse_")) == 0;
 }
 
+bool profile_is_objects(const struct profile *p, uint32_t type)
+{
+	const char *event = profile_text(p, p->types[type].event);
+
+	return strcmp(event, "alloc_objects") == 0 || strcmp(event, "inuse_objects") == 0;
+}
+
 bool profile_is_wall(const struct profile *p, uint32_t type)
 {
 	const struct profile_type *t = &p->types[type];

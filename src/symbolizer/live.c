@@ -135,6 +135,7 @@ static enum top_unit unit_of(const struct profile *p)
 	return !p->types[0].weighted		  ? TOP_UNIT_SAMPLES
 	       : strcmp(unit, "nanoseconds") == 0 ? TOP_UNIT_NANOSECONDS
 	       : strcmp(unit, "bytes") == 0	  ? TOP_UNIT_BYTES
+	       : profile_is_objects(p, 0)	  ? TOP_UNIT_OBJECTS
 						  : TOP_UNIT_SAMPLES;
 }
 
@@ -150,11 +151,16 @@ static uint64_t weight_of(const struct live *l, const struct aggregate_row *a)
 static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t mark)
 {
 	const struct profile *p = l->p;
-	uint64_t weight = weight_of(l, a);
+	uint64_t weight = weight_of(l, a), room = TOP_MAX_WHOLE - l->t->counts.whole;
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, a->stack, &n);
 	bool self = true;
 
+	/* Only of a program that says it allocated terabytes. */
+	if (weight > room) {
+		weight = room;
+		l->t->n_refused++;
+	}
 	use_process(l, p->threads.items[a->thread].process);
 	array_clear(&l->path);
 	l->t->counts.whole += weight;
@@ -174,6 +180,18 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 	count_path(l, weight);
 }
 
+/* A sample of memory stands for all sampled blocks of its place. */
+static uint64_t n_samples(const struct profile *p, const struct top_table *t)
+{
+	uint64_t n = 0;
+
+	if (!t->in_use && t->unit != TOP_UNIT_OBJECTS)
+		return p->types[0].samples.n;
+	for (uint32_t i = 0; i < p->types[0].samples.n; i++)
+		n += p->types[0].samples.items[i].n;
+	return n;
+}
+
 int live_table(struct top_table *t, const struct profile *p)
 {
 	_cleanup_free_ strid *functions = calloc((size_t)p->functions.n + 1, sizeof(*functions));
@@ -191,7 +209,9 @@ int live_table(struct top_table *t, const struct profile *p)
 		count_stack(&l, &a.rows.items[i], i + 1);
 	aggregate_deinit(&a);
 	array_deinit(&l.path);
-	t->counts.n_samples = p->types[0].samples.n;
+	t->in_use = profile_is_in_use(p, 0);
+	t->variance = p->types[0].variance;
+	t->counts.n_samples = n_samples(p, t);
 	t->counts.idle_ns = profile_counter(p, PROFILE_IDLE_US) * NSEC_PER_USEC;
 	t->counts.n_lost = profile_counter(p, PROFILE_SAMPLES_LOST) +
 			   profile_counter(p, PROFILE_SAMPLES_DROPPED) +
