@@ -3,7 +3,7 @@
  * A capture begins when the interpreters that run already are known and have their readers. Else
  * the frames of its first quarter of a second would be missing: the profiler learns of a process by
  * its samples, and then readers have to start. The same of runtimes with allocators of their own,
- * which have to get their probes.
+ * which have to get their probes; for these a live view waits, too.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -131,7 +131,10 @@ bool broker_foresee(struct broker *b, void (*begin)(struct broker *b))
 {
 	bool interpreters = broker_reads_interpreters(b);
 
-	if (!b->options.capture || b->options.input_path ||
+	/* A live view may begin without readers: frames are missing in its first table alone. */
+	bool live = b->options.screen && is_sampling_allocations(b);
+
+	if ((!b->options.capture && !live) || b->options.input_path ||
 	    (!interpreters && !is_sampling_allocations(b)) || look_at_all(b) == 0)
 		return false;
 	b->foresight.timer = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);

@@ -213,6 +213,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.max_frames = c->max_frames,
 		.n_cpus = b->options.n_events > 0 ? (uint32_t)b->events[0].cpus.n : 0,
 		.capture = b->options.capture,
+		.live = b->options.screen != NULL,
 		.keeps = keeps(b),
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,

@@ -515,7 +515,8 @@ void allocations_look(struct allocations *l)
 bool allocations_may_matter(const struct allocations *l, const char *path)
 {
 	/* A program that the daemon sees start it sees run. */
-	return is_library(path) || (l->a->setup->capture && allocator_is_likely(path));
+	return is_library(path) ||
+	       ((l->a->setup->capture || l->a->setup->live) && allocator_is_likely(path));
 }
 
 void allocations_mapped(struct allocations *l, uint64_t address)

@@ -8,15 +8,20 @@
 #include "util/clock.h"
 #include "util/file-identity.h"
 
-/* A capture wants to know all programs, and its user waits for that. */
+/* A user wants to know all programs, and waits for that. */
+static bool is_waited_for(const struct attribution *a)
+{
+	return a->setup->capture || a->setup->live;
+}
+
 bool attribution_begin_look(struct attribution *a)
 {
-	return a->setup->capture || time_share_begin(&a->look_share, clock_monotonic_ns());
+	return is_waited_for(a) || time_share_begin(&a->look_share, clock_monotonic_ns());
 }
 
 void attribution_end_look(struct attribution *a)
 {
-	if (!a->setup->capture)
+	if (!is_waited_for(a))
 		time_share_end(&a->look_share, clock_monotonic_ns());
 }
 

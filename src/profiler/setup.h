@@ -27,6 +27,7 @@ struct setup_profiler {
 	uint32_t max_processes, max_open_files, max_frames;
 	uint32_t n_cpus;       /* that are sampled, at the start */
 	bool capture;	       /* keep windows until the end */
+	bool live;	       /* a user looks at each window */
 	bool keeps;	       /* the local store keeps the profiles */
 	bool paused;	       /* the events are paused */
 	bool adapt_stack_size; /* the profiler may send MESSAGE_STACK_SIZE */
