@@ -38,7 +38,8 @@
 #define MAX_LOG		 (256 << 10) /* bytes of it that are kept */
 #define STOP_NS		 (2 * NSEC_PER_SEC)
 
-_Static_assert(SCREEN_MAX_EVENTS == SAMPLE_MAX_EVENTS, "the screen has room for all");
+/* Those of objects come besides, and wall time in the place of switches. */
+_Static_assert(SCREEN_MAX_EVENTS == SAMPLE_MAX_EVENTS + 2, "the screen has room for all");
 
 struct top_run {
 	struct config *config;
@@ -56,6 +57,7 @@ struct top_run {
 enum {
 	OPT_PID,
 	OPT_EVENT,
+	OPT_ALLOC,
 	OPT_MEMORY,
 	OPT_OFF_CPU,
 	OPT_LOCKS,
@@ -81,6 +83,9 @@ static const struct option_spec option_table[] = {
 	{0, "wall", NULL, "also all time of each thread", OPT_WALL},
 	{0, "idle", NULL, "off-CPU and wall time also of threads that only wait for work",
 	 OPT_IDLE},
+	{0, "alloc", NULL,
+	 "memory allocated, and in use now, by programs with the allocation library, Go and Java",
+	 OPT_ALLOC},
 	{0, "memory", NULL, "where memory grows, in bytes", OPT_MEMORY},
 	{0, "type", "NAME",
 	 "start with this type, if there are several; with --batch only this one", OPT_TYPE},
@@ -131,7 +136,8 @@ const struct command top_command = {
 		  "  perfwalk top -p 1234 -d 1\n"
 		  "  perfwalk top --batch -n 1 -e page-faults,cpu-clock\n"
 		  "  perfwalk top --batch -n 1 --view processes\n"
-		  "  perfwalk top --off-cpu --type off_cpu\n",
+		  "  perfwalk top --off-cpu --type off_cpu\n"
+		  "  perfwalk top --batch -n 1 --alloc --type inuse_space\n",
 };
 
 /* ---- Options ---- */
@@ -170,6 +176,28 @@ static int parse_sort(struct top_run *t, const char *value)
 	return options_complain(&top_command, "--sort", value, "self or total");
 }
 
+/* What there are tables of. */
+static int add_types(struct top_run *t, int id, const char *value)
+{
+	switch (id) {
+	case OPT_EVENT:
+		t->events.events_given = true;
+		return record_events_parse(&t->events, value);
+	case OPT_ALLOC:
+		record_ask_for(&t->events, "alloc_space");
+		return record_add_allocations(&t->events);
+	case OPT_MEMORY:
+		record_ask_for(&t->events, "memory_growth");
+		return record_add_memory_growth(&t->events);
+	default:
+		record_ask_for(&t->events, id == OPT_WALL ? "wall" : "off_cpu");
+		t->events.off_cpu = true;
+		t->events.locks |= id == OPT_LOCKS;
+		t->events.wall |= id == OPT_WALL;
+		return 0;
+	}
+}
+
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct top_run *t = ctx;
@@ -179,23 +207,12 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_PID:
 		return options_parse_ids(&top_command, "-p", value, t->pids, &t->n_pids);
 	case OPT_EVENT:
-		t->events.events_given = true;
-		return record_events_parse(&t->events, value);
+	case OPT_ALLOC:
 	case OPT_MEMORY:
-		record_ask_for(&t->events, "memory_growth");
-		return record_add_memory_growth(&t->events);
 	case OPT_OFF_CPU:
-		record_ask_for(&t->events, "off_cpu");
-		t->events.off_cpu = true;
-		return 0;
 	case OPT_LOCKS:
-		record_ask_for(&t->events, "off_cpu");
-		t->events.off_cpu = t->events.locks = true;
-		return 0;
 	case OPT_WALL:
-		record_ask_for(&t->events, "wall");
-		t->events.off_cpu = t->events.wall = true;
-		return 0;
+		return add_types(t, id, value);
 	case OPT_IDLE:
 		t->config->off_cpu_idle = true;
 		return 0;
@@ -232,7 +249,7 @@ static int on_option(void *ctx, int id, const char *value)
 static int add_type(struct top_run *t, const char *name)
 {
 	if (t->screen.n_events == SCREEN_MAX_EVENTS)
-		return options_refuse(&top_command, "too many types: 6 at most");
+		return options_refuse(&top_command, "too many types: 8 at most");
 	(void)snprintf(t->screen.events[t->screen.n_events++], sizeof(t->screen.events[0]), "%s",
 		       name);
 	return 0;
@@ -246,7 +263,7 @@ static int name_type(struct top_run *t, const struct broker_event *e)
 
 	if (e->use == SAMPLE_USE_SWITCHES) /* what off_cpu is made of */
 		return 0;
-	if (e->use == SAMPLE_USE_BLOCKS || e->use == SAMPLE_USE_WAKEUPS)
+	if (e->use != SAMPLE_USE_EVENT)
 		return add_type(t, e->event.name);
 	if (e->event.name[0] && !e->period && !sample_event_is_time(&e->event))
 		return options_complain(&top_command, "-e", e->event.name,
@@ -280,9 +297,22 @@ static int choose_type(struct top_run *t)
 	else if (!find_type(t, t->type))
 		return options_complain(&top_command, "--type", t->type,
 					"there is no table of it: one of -e, cpu, off_cpu "
-					"(--off-cpu), lock_wakeups (--locks), wall (--wall) or "
-					"memory_growth (--memory)");
+					"(--off-cpu), lock_wakeups (--locks), wall (--wall), "
+					"memory_growth (--memory), alloc_space, inuse_space, "
+					"alloc_objects or inuse_objects (--alloc)");
 	return 0;
+}
+
+/* Those behind the types of events, in their order. */
+static int add_more_types(struct top_run *t)
+{
+	int r = 0;
+
+	if (t->events.allocations)
+		r = add_type(t, "alloc_objects");
+	if (r == 0 && t->events.allocations)
+		r = add_type(t, "inuse_objects");
+	return r == 0 && t->events.wall ? add_type(t, "wall") : r;
 }
 
 static int check_events(struct top_run *t)
@@ -296,8 +326,8 @@ static int check_events(struct top_run *t)
 		return -EINVAL;
 	for (uint32_t i = 0; i < t->events.n_events && r == 0; i++)
 		r = name_type(t, &t->events.events[i]);
-	if (r == 0 && t->events.wall)
-		r = add_type(t, "wall");
+	if (r == 0)
+		r = add_more_types(t);
 	return r == 0 ? choose_type(t) : r;
 }
 

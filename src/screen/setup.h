@@ -8,7 +8,7 @@
 #include "src/process/message.h"
 #include "src/process/setup.h"
 
-#define SCREEN_MAX_EVENTS 6
+#define SCREEN_MAX_EVENTS 8
 
 /* For perfwalk top: the first view, and the terminal. */
 struct setup_screen {

@@ -145,6 +145,32 @@ def check_beside_off_cpu(heap):
               f"all types in one capture: {types}")
 
 
+def check_live(heap, liar):
+    """perfwalk top: what is in use is that of the moment, however many refreshes the window covers; what was allocated
+    adds up."""
+    live = alloc_model.Live()
+    environment = {**os.environ, "LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": str(MEAN)}
+    p, text = rig.start([heap, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment), ""
+    while "allocate_grown" not in text:
+        text += p.stdout.readline()
+    live.wait(1)  # one may have begun before
+    for refresh in ("first", "second", "third"):
+        live.wait(1)
+        found, slack = live.newest("heap")
+        alloc_model.compare(found, alloc_model.truth(text), 1, f"top, {refresh} refresh", MEAN, rounded=40, slack=slack)
+    p.communicate("\n", timeout=rig.PATIENCE)
+    live.wait(2)
+    found, slack = live.newest("heap")
+    alloc_model.compare(found, alloc_model.truth(text), 1, "what it allocated is there when it has ended", MEAN,
+                        ("alloc_space", "alloc_objects"), 40, slack)
+    rig.check(not found["inuse_space"] and not found["inuse_objects"], "and nothing is in use")
+    subprocess.run([liar], env=environment, check=True, stdout=subprocess.DEVNULL)
+    live.wait(2)
+    found, _ = live.newest("liar")
+    rig.check(found["alloc_space"], "a program that lies about terabytes leaves the table readable")
+    live.end()
+
+
 READ_ONLY = ["unshare", "-m", "sh", "-c", "mount --bind /sys/kernel/tracing /sys/kernel/tracing && "
              'mount -o remount,ro,bind /sys/kernel/tracing && exec "$0" "$@"']
 
@@ -182,6 +208,7 @@ def main():
     check_running(heap)
     rig.say("a tracefs that is read-only, as a container may have it")
     check_running(heap, *READ_ONLY)
+    check_live(heap, os.path.join(directory, "liar"))
     check_beside_off_cpu(heap)
     check_grown()
     check_musl()
