@@ -174,6 +174,23 @@ static void print_stacks(const struct statistics *s, FILE *out)
 		    s->n_files_refused);
 }
 
+static void print_blocked_spans(const uint64_t *c, FILE *out)
+{
+	static const char family[] = "spans_blocked_seconds_total";
+	static const struct {
+		enum profile_counter counter;
+		const char *span;
+	} parts[] = {{PROFILE_SPANS_BLOCKED_LINKED_US, "linked"},
+		     {PROFILE_SPANS_BLOCKED_OUTSIDE_US, "outside"},
+		     {PROFILE_SPANS_BLOCKED_UNPROVEN_US, "unproven"}};
+
+	begin(out, family, "counter",
+	      "Blocked time of programs that tell spans, by what is known of the span.");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		(void)fprintf(out, "perfwalk_%s{span=\"%s\"} %.6f\n", family, parts[i].span,
+			      (double)c[parts[i].counter] / 1e6);
+}
+
 static void print_interpreters(const struct statistics *s, FILE *out)
 {
 	const struct status_reader *r = &s->counts.reader;
@@ -204,6 +221,7 @@ static void print_interpreters(const struct statistics *s, FILE *out)
 	for (int i = PROFILE_SPANS_UNREAD; i <= PROFILE_SPANS_UNREADABLE; i++)
 		put_label(out, "spans_unproven_total", "cause",
 			  profile_counter_name((enum profile_counter)i) + strlen("spans_"), c[i]);
+	print_blocked_spans(c, out);
 	put_counter(out, "reads_passed_over_total",
 		    "Samples that came while a reader read another one.", r->passed_over);
 	put_counter(out, "labels_refused_total",

@@ -348,9 +348,9 @@ struct message {
 		struct {
 			uint64_t time_ns; /* when the block began; copied to the answer */
 			uint32_t pid, tid, cpu;
-			/* Answer: the bytes as in struct frame_record_context; 0: it has none, or
-			 * nobody could read it. */
+			/* Answer: the bytes as in struct frame_record_context; 0: see span. */
 			uint32_t n;
+			uint32_t span, reserved; /* answer: enum frame_record_span */
 			uint64_t read_ns; /* answer: when they were read, CLOCK_MONOTONIC */
 			uint8_t bytes[MESSAGE_MAX_CONTEXT];
 		} context;

@@ -276,6 +276,10 @@ enum profile_counter {
 	PROFILE_SPANS_MOVED,	  /* the thread may have run on meanwhile */
 	PROFILE_SPANS_HALF,	  /* half-written */
 	PROFILE_SPANS_UNREADABLE, /* not found, or not readable */
+	/* Of blocked_us the time of such programs: each is one of these. */
+	PROFILE_SPANS_BLOCKED_LINKED_US,
+	PROFILE_SPANS_BLOCKED_OUTSIDE_US,
+	PROFILE_SPANS_BLOCKED_UNPROVEN_US,
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

@@ -104,6 +104,9 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_SPANS_MOVED] = "spans_moved",
 	[PROFILE_SPANS_HALF] = "spans_half_written",
 	[PROFILE_SPANS_UNREADABLE] = "spans_unreadable",
+	[PROFILE_SPANS_BLOCKED_LINKED_US] = "spans_blocked_linked_us",
+	[PROFILE_SPANS_BLOCKED_OUTSIDE_US] = "spans_blocked_outside_us",
+	[PROFILE_SPANS_BLOCKED_UNPROVEN_US] = "spans_blocked_unproven_us",
 };
 
 const char *profile_marker_text(uint64_t marker)

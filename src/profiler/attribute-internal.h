@@ -157,15 +157,18 @@ struct attribution {
 /* The labels of the span that a sample of p was in, as its thread published it then; "": it
  * published none. */
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p);
-/* The same in two steps: what the thread had published, in bytes; 0: nothing, or it was not read in
- * time. *ret_read_ns: until when that was read, of a thread that blocks. */
-uint32_t attribution_read_span(struct attribution *a, const struct record *r,
-			       struct host_process *p, uint8_t ret[THREAD_CONTEXT_MAX_BYTES],
-			       uint64_t *ret_read_ns);
+/* The same in two steps: what the thread had published, in *ret_n bytes; 0: it was in no span.
+ * false: that was not read in time. *ret_read_ns: until when it was read, of a thread that blocks. */
+bool attribution_read_span(struct attribution *a, const struct record *r, struct host_process *p,
+			   uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,
+			   uint64_t *ret_read_ns);
 /* What p's threads publish is read. */
 bool attribution_tells_spans(const struct host_process *p);
-strid attribution_span_labels(struct attribution *a, const struct host_process *p,
-			      const uint8_t *bytes, uint32_t n);
+/* p's threads publish their spans, whether these are read or not. */
+bool attribution_says_spans(const struct host_process *p);
+/* The labels of n bytes, n > 0. false: they are none of p's. */
+bool attribution_span_labels(struct attribution *a, const struct host_process *p,
+			     const uint8_t *bytes, uint32_t n, strid *ret, bool *ret_has_span);
 void attribution_free_span(struct attribution *a, struct process_state *s);
 
 /* ---- goroutines.c ---- */

@@ -18,6 +18,8 @@ uint32_t block_notes_put(struct block_notes *p, const uint8_t *bytes, uint32_t n
 {
 	uint32_t note = p->first_free;
 
+	if (n == 0)
+		return BLOCK_NOTES_EMPTY;
 	if (n > BLOCK_NOTES_MAX_BYTES)
 		return BLOCK_NOTES_NONE;
 	if (note != BLOCK_NOTES_NONE)
@@ -33,13 +35,15 @@ uint32_t block_notes_put(struct block_notes *p, const uint8_t *bytes, uint32_t n
 
 const uint8_t *block_notes_get(const struct block_notes *p, uint32_t note, uint32_t *ret_n)
 {
-	*ret_n = p->items.items[note].n;
+	*ret_n = note == BLOCK_NOTES_EMPTY ? 0 : p->items.items[note].n;
+	if (*ret_n == 0)
+		return NULL;
 	return p->items.items[note].bytes;
 }
 
 void block_notes_drop(struct block_notes *p, uint32_t note)
 {
-	if (note == BLOCK_NOTES_NONE)
+	if (note == BLOCK_NOTES_NONE || note == BLOCK_NOTES_EMPTY)
 		return;
 	p->items.items[note].next_free = p->first_free;
 	p->first_free = note;

@@ -7,6 +7,7 @@
 #include "util/array.h"
 
 #define BLOCK_NOTES_NONE      UINT32_MAX
+#define BLOCK_NOTES_EMPTY     (UINT32_MAX - 1) /* of 0 bytes; it takes no room */
 #define BLOCK_NOTES_MAX_BYTES 640
 
 struct block_note {
@@ -25,5 +26,5 @@ void block_notes_deinit(struct block_notes *p);
 uint32_t block_notes_put(struct block_notes *p, const uint8_t *bytes, uint32_t n);
 /* Valid until the next block_notes_put() or block_notes_drop(). */
 const uint8_t *block_notes_get(const struct block_notes *p, uint32_t note, uint32_t *ret_n);
-/* BLOCK_NOTES_NONE: does nothing. */
+/* BLOCK_NOTES_NONE, BLOCK_NOTES_EMPTY: does nothing. */
 void block_notes_drop(struct block_notes *p, uint32_t note);

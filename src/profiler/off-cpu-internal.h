@@ -21,6 +21,14 @@
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
+/* Of programs that tell their spans. */
+enum off_cpu_span_of {
+	OFF_CPU_SPAN_LINKED,
+	OFF_CPU_SPAN_OUTSIDE,
+	OFF_CPU_SPAN_UNPROVEN,
+	OFF_CPU_N_SPANS_OF
+};
+
 struct off_cpu {
 	struct attribution *a;
 	struct switches *switches;
@@ -61,6 +69,7 @@ struct off_cpu {
 	/* Blocks whose spans were asked for: a ring. */
 	struct switch_out asked[OFF_CPU_MAX_ASKED];
 	uint32_t next_asked;
+	uint64_t span_ns[OFF_CPU_N_SPANS_OF]; /* of blocks that were told in this window */
 };
 
 static inline bool off_cpu_is_futex(uint32_t reason)
@@ -82,6 +91,9 @@ void off_cpu_put_totals(struct off_cpu *o);
 
 /* Notes the span of a block that was sampled, in the attribution's process. */
 void off_cpu_see_span(struct off_cpu *o, const struct record *r, const struct switch_out *out);
+/* The labels with the span of a wait in the attribution's process, whose time is counted by what is
+ * known of its span; "": none. */
+strid off_cpu_take_span(struct off_cpu *o, const struct switch_wait *w);
 /* Asks for the spans of threads that have been blocked for min_ns. */
 void off_cpu_ask_spans(struct off_cpu *o, uint64_t time_ns, uint64_t min_ns);
 /* For the table of waits; ctx: the struct off_cpu. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits and wake-ups as samples of the window, and the totals of switches as its counters. */
+#include <string.h>
+
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/known-stacks.h"
 #include "src/profiler/lock-places.h"
@@ -41,8 +43,7 @@ void off_cpu_tell_wait(void *ctx, const struct switch_wait *w)
 	    (w->stack ? off_cpu_is_futex(w->stack->reason)
 		      : lock_places_knows(o->locks, a->process, w->object, w->ip)))
 		object = lock_places_frame(o->locks, a->process, w->object);
-	if (w->n_note && a->process)
-		a->labels = attribution_span_labels(a, a->process, w->note, w->n_note);
+	a->labels = off_cpu_take_span(o, w);
 	thread = attribution_thread_row(a, &r, a->process);
 	a->labels = STRID_EMPTY;
 	tell_sample(o, w, thread, attribution_waiting_stack(a, w->stack, object));
@@ -102,5 +103,9 @@ void off_cpu_put_totals(struct off_cpu *o)
 	c[PROFILE_UNKNOWN_US] += t->unknown_ns / NSEC_PER_USEC;
 	c[PROFILE_BEFORE_US] += t->before_ns / NSEC_PER_USEC;
 	c[PROFILE_NOT_SEEN_US] += t->not_seen_ns / NSEC_PER_USEC;
+	c[PROFILE_SPANS_BLOCKED_LINKED_US] += o->span_ns[OFF_CPU_SPAN_LINKED] / NSEC_PER_USEC;
+	c[PROFILE_SPANS_BLOCKED_OUTSIDE_US] += o->span_ns[OFF_CPU_SPAN_OUTSIDE] / NSEC_PER_USEC;
+	c[PROFILE_SPANS_BLOCKED_UNPROVEN_US] += o->span_ns[OFF_CPU_SPAN_UNPROVEN] / NSEC_PER_USEC;
+	memset(o->span_ns, 0, sizeof(o->span_ns));
 	switches_clear_totals(o->switches);
 }

@@ -2,8 +2,9 @@
 /*
  * The spans of blocks. A reader reads what a thread has published when its block is sampled, or
  * later, if the block lasts and was not sampled. A blocked thread does not change it, so it is
- * right if the thread did not run in between, which the switches show (switches.h). What is not
- * proven so has no span.
+ * right if the thread did not run in between, which the switches show (switches.h). That it is in
+ * no span is proven in the same way, by a note of 0 bytes. What is not proven so has no span, and
+ * its time is counted.
  */
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/block-notes.h"
@@ -13,6 +14,26 @@
 
 _Static_assert((int)BLOCK_NOTES_MAX_BYTES >= (int)THREAD_CONTEXT_MAX_BYTES, "they are notes");
 
+static enum off_cpu_span_of find_span(struct attribution *a, const struct switch_wait *w,
+				      strid *ret_labels)
+{
+	bool has_span = false;
+
+	if (!w->noted || (w->n_note && !attribution_span_labels(a, a->process, w->note, w->n_note,
+								ret_labels, &has_span)))
+		return OFF_CPU_SPAN_UNPROVEN;
+	return has_span ? OFF_CPU_SPAN_LINKED : OFF_CPU_SPAN_OUTSIDE;
+}
+
+strid off_cpu_take_span(struct off_cpu *o, const struct switch_wait *w)
+{
+	strid labels = STRID_EMPTY;
+
+	if (o->a->process && attribution_says_spans(o->a->process))
+		o->span_ns[find_span(o->a, w, &labels)] += w->ns;
+	return labels;
+}
+
 void off_cpu_see_span(struct off_cpu *o, const struct record *r, const struct switch_out *out)
 {
 	struct attribution *a = o->a;
@@ -20,10 +41,8 @@ void off_cpu_see_span(struct off_cpu *o, const struct record *r, const struct sw
 	uint64_t read_ns;
 	uint32_t n;
 
-	if (!a->readers || !a->process)
-		return;
-	n = attribution_read_span(a, r, a->process, bytes, &read_ns);
-	if (n)
+	if (a->readers && a->process &&
+	    attribution_read_span(a, r, a->process, bytes, &n, &read_ns))
 		switches_note(o->switches, out, read_ns, bytes, n);
 }
 

@@ -115,7 +115,8 @@ static void take_context(struct readers *r, struct reader_of_cpu *c, const struc
 	};
 
 	c->n_unanswered -= c->n_unanswered > 0;
-	if (context.n > 0 && context.n <= sizeof(m->context.bytes))
+	if (context.n <= sizeof(m->context.bytes) &&
+	    (context.n > 0 || m->context.span == FRAME_RECORD_SPAN_NONE))
 		r->callbacks.context(r->callbacks.ctx, &context);
 }
 
@@ -485,10 +486,11 @@ void readers_take_answers(struct readers *r)
 }
 
 /* A stack without a context before it: what it says, unless the context had no room in the ring. */
-static enum frame_record_span span_of_stack(const void *told)
+static enum frame_record_span span_of_stack(const void *told, uint64_t *ret_read_ns)
 {
 	const struct frame_record_stack *s = told;
 
+	*ret_read_ns = s->read_ns;
 	return s->span == FRAME_RECORD_SPAN_READ ? FRAME_RECORD_SPAN_UNREAD
 						 : (enum frame_record_span)s->span;
 }
@@ -508,7 +510,7 @@ enum frame_record_span readers_context(struct readers *r, const struct interpret
 	    s->pid != i->pid)
 		return FRAME_RECORD_SPAN_UNREAD;
 	if (s->type == FRAME_RECORD_STACK)
-		return span_of_stack(s);
+		return span_of_stack(s, ret_read_ns);
 	*ret_n = s->n;
 	*ret_read_ns = s->read_ns;
 	memcpy(ret, s->bytes, s->n);

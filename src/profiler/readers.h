@@ -20,7 +20,7 @@ struct loop;
 struct message;
 struct readers;
 
-/* Of a thread that blocks since time_ns, read until read_ns. */
+/* Of a thread that blocks since time_ns, read until read_ns; n 0: it has none. */
 struct blocked_context {
 	uint64_t time_ns, read_ns;
 	uint32_t pid, tid, n;
@@ -31,8 +31,8 @@ struct readers_callbacks {
 	/* A CPU has a reader from now on (joined), or none: with one, each sample wakes the
 	 * processes that poll the ring. */
 	void (*joined)(void *ctx, int cpu, bool joined);
-	/* The answer to readers_ask_blocked(): n bytes, n > 0, until the call returns. It may come
-	 * from a reader that was taken over: pid, tid and time_ns may be of no question. */
+	/* The answer to readers_ask_blocked(), if it could be read; until the call returns. It may
+	 * come from a reader that was taken over: pid, tid and time_ns may be of no question. */
 	void (*context)(void *ctx, const struct blocked_context *context);
 	void *ctx;
 };
@@ -65,8 +65,8 @@ void interpreter_set_context(struct interpreter *i, const struct thread_variable
 void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint64_t go_cycle,
 				const struct thread_variable *library);
 /* The context or labels of a sample's thread at that moment: *ret_n bytes of them in ret, 0 unless
- * FRAME_RECORD_SPAN_READ; *ret_read_ns: when they were read (CLOCK_MONOTONIC), for a thread that
- * blocks. Call it before readers_ask(). */
+ * FRAME_RECORD_SPAN_READ; *ret_read_ns: when they, or that there is none (FRAME_RECORD_SPAN_NONE),
+ * were read (CLOCK_MONOTONIC), for a thread that blocks. Call it before readers_ask(). */
 enum frame_record_span readers_context(struct readers *r, const struct interpreter *i,
 				       const struct frame_key *key,
 				       uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,

@@ -418,18 +418,19 @@ static const enum profile_counter counters[FRAME_RECORD_N_SPANS] = {
 	[FRAME_RECORD_SPAN_UNREADABLE] = PROFILE_SPANS_UNREADABLE,
 };
 
-uint32_t attribution_read_span(struct attribution *a, const struct record *r,
-			       struct host_process *p, uint8_t ret[THREAD_CONTEXT_MAX_BYTES],
-			       uint64_t *ret_read_ns)
+bool attribution_read_span(struct attribution *a, const struct record *r, struct host_process *p,
+			   uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,
+			   uint64_t *ret_read_ns)
 {
 	const struct frame_key key = {r->time_ns, r->cpu, r->tid};
+	enum frame_record_span what = FRAME_RECORD_SPAN_UNREAD;
 	struct process_state *s = p->user;
 	bool says = false;
-	uint32_t n = 0;
 
+	*ret_n = 0;
 	if (s && span_of(a, p, s, &says))
-		(void)readers_context(a->readers, s->interpreter, &key, ret, &n, ret_read_ns);
-	return n;
+		what = readers_context(a->readers, s->interpreter, &key, ret, ret_n, ret_read_ns);
+	return *ret_n > 0 || what == FRAME_RECORD_SPAN_NONE;
 }
 
 bool attribution_tells_spans(const struct host_process *p)
@@ -439,8 +440,15 @@ bool attribution_tells_spans(const struct host_process *p)
 	return s && s->span && s->span->found && s->interpreter;
 }
 
-strid attribution_span_labels(struct attribution *a, const struct host_process *p,
-			      const uint8_t *bytes, uint32_t n)
+bool attribution_says_spans(const struct host_process *p)
+{
+	const struct process_state *s = p->user;
+
+	return s && (s->said.threads || s->go_version);
+}
+
+bool attribution_span_labels(struct attribution *a, const struct host_process *p,
+			     const uint8_t *bytes, uint32_t n, strid *ret, bool *ret_has_span)
 {
 	struct process_state *s = p->user;
 	const struct known_labels *k;
@@ -448,10 +456,12 @@ strid attribution_span_labels(struct attribution *a, const struct host_process *
 	/* It may be another program by now. */
 	if (!s || !s->span ||
 	    n < (s->span->goroutines ? GO_LABELS_HEAD_BYTES : THREAD_CONTEXT_HEAD_BYTES))
-		return STRID_EMPTY;
+		return false;
 	k = find_labels(a, s, bytes, n);
 	a->n_labels_refused += k->refused;
-	return k->labels;
+	*ret = k->labels;
+	*ret_has_span = k->has_span;
+	return true;
 }
 
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p)

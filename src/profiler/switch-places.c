@@ -258,6 +258,7 @@ static void tell_noted_part(struct switches *s, const struct switch_thread *t, c
 {
 	struct switch_wait w = wait_of(t, k, stack, ns, n);
 
+	w.noted = true;
 	w.note = block_notes_get(&s->notes, t->note, &w.n_note);
 	tell_wait(s, &w);
 }

@@ -58,7 +58,8 @@ struct switch_wait {
 	uint64_t ip, object;		  /* of its place; 0: unknown */
 	const struct switch_stack *stack; /* borrowed; NULL: none was sampled */
 	uint64_t ns, n;			  /* n: how many blocks ended; 0: one still lasts */
-	const uint8_t *note;		  /* n_note bytes, borrowed; n_note 0: none */
+	bool noted;			  /* there is a note, which may be of 0 bytes */
+	const uint8_t *note;		  /* n_note bytes, borrowed */
 	uint32_t n_note;
 	uint64_t time_ns; /* of the last block */
 };

@@ -255,8 +255,8 @@ static void read_blocked(struct reader_role *r, struct message *m)
 		.tid = m->context.tid, .cpu = m->context.cpu, .time_ns = clock_monotonic_ns()};
 
 	r->context.n = 0;
-	if (client && may_read(r))
-		(void)client_read_context(client, &sample, &r->context);
+	m->context.span = client && may_read(r) ? client_read_context(client, &sample, &r->context)
+						: FRAME_RECORD_SPAN_UNREAD;
 	m->context.read_ns = clock_monotonic_ns();
 	m->context.n = r->context.n;
 	memcpy(m->context.bytes, r->context.bytes, r->context.n);

@@ -57,6 +57,37 @@ void summary_put_states(const struct summary_page *pg)
 	}
 }
 
+void summary_put_blocked_spans(const struct summary_page *pg)
+{
+	static const struct {
+		enum profile_counter counter;
+		const char *name, *why;
+	} parts[] = {
+		{PROFILE_SPANS_BLOCKED_LINKED_US, "  in spans", "with the id of their span"},
+		{PROFILE_SPANS_BLOCKED_OUTSIDE_US, "  in none", "that a reader saw in no span"},
+		{PROFILE_SPANS_BLOCKED_UNPROVEN_US, "  not known",
+		 "nobody read their spans, or not in time"},
+	};
+	uint64_t all = 0;
+	char text[64];
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		all += pg->counters[parts[i].counter];
+	if (!all)
+		return;
+	summary_put_fact(
+		pg, "Blocked, for spans",
+		amount_text(text, sizeof(text), (int64_t)(all * NSEC_PER_USEC), "nanoseconds"),
+		"of programs that tell their spans");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		summary_put_fact(
+			pg, parts[i].name,
+			amount_text(text, sizeof(text),
+				    (int64_t)(pg->counters[parts[i].counter] * NSEC_PER_USEC),
+				    "nanoseconds"),
+			parts[i].why);
+}
+
 void summary_put_reasons(const struct summary_page *pg)
 {
 	struct wait_sum sums[WAITS_MAX_REASONS];

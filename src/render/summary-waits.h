@@ -5,6 +5,9 @@ struct summary_page;
 
 /* Prints the time of all threads that switched, by state; nothing if none did. */
 void summary_put_states(const struct summary_page *pg);
+/* Prints the blocked time of programs that tell their spans, by what is known of it; nothing without
+ * any. */
+void summary_put_blocked_spans(const struct summary_page *pg);
 /* For a page of off-CPU time: prints what threads waited for, the most time first. */
 void summary_put_reasons(const struct summary_page *pg);
 /* Prints the locks that threads waited for most; nothing without any. 0 or -ENOMEM. */

@@ -645,6 +645,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		summary_put_states(&pg);
 		put_stacks(&pg);
 		put_spans(&pg);
+		summary_put_blocked_spans(&pg);
 		r = put_where(&pg);
 	}
 	calltree_deinit(&t);

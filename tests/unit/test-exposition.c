@@ -356,6 +356,24 @@ static void check_event(uint32_t e)
 	check_value(name, s.counts.events[e].stood_still_ms / 1000);
 }
 
+static void check_blocked_spans(void)
+{
+	static const struct {
+		const char *series;
+		enum profile_counter counter;
+	} parts[] = {{"linked", PROFILE_SPANS_BLOCKED_LINKED_US},
+		     {"outside", PROFILE_SPANS_BLOCKED_OUTSIDE_US},
+		     {"unproven", PROFILE_SPANS_BLOCKED_UNPROVEN_US}};
+	char name[256];
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		(void)snprintf(name, sizeof(name),
+			       "perfwalk_spans_blocked_seconds_total{span=\"%s\"}",
+			       parts[i].series);
+		check_value(name, s.counts.counters[parts[i].counter] / 1000000);
+	}
+}
+
 /* A process that does not run has no memory, one that need not run no starts. */
 static void check_process(uint32_t i)
 {
@@ -403,6 +421,7 @@ static void test_generated(void)
 			check_event(i);
 		for (uint32_t i = 0; i < s.n_processes; i++)
 			check_process(i);
+		check_blocked_spans();
 		check_reduced();
 		CHECK_INT(find("perfwalk_debuginfod_fetched_total") != NULL, ==,
 			  statistics_has(&s, PEER_FETCHER));

@@ -1215,7 +1215,7 @@ static void test_objects(void)
 /* ---- Notes ---- */
 
 struct noted {
-	uint64_t of_note[256], without_ns, n[256];
+	uint64_t of_note[256], without_ns, empty_ns, n[256];
 };
 
 static void on_noted(void *ctx, const struct switch_wait *w)
@@ -1223,9 +1223,10 @@ static void on_noted(void *ctx, const struct switch_wait *w)
 	struct noted *t = ctx;
 
 	if (w->n_note == 0) {
-		t->without_ns += w->ns;
+		*(w->noted ? &t->empty_ns : &t->without_ns) += w->ns;
 		return;
 	}
+	CHECK(w->noted);
 	CHECK_INT(w->n_note, ==, 2);
 	CHECK_INT(w->note[0], ==, 0xee);
 	t->of_note[w->note[1]] += w->ns;
@@ -1339,6 +1340,36 @@ static void test_doubted_notes(void)
 	}
 }
 
+/* A note that there is nothing to note: it takes no room, and the block is not offered again. */
+static void test_empty_notes(void)
+{
+	static const struct switches_callbacks with_notes = {.tell = on_noted};
+	const struct switches_limits limits = {
+		.threads = 10, .keys = 10, .notes = 0, .stack_bytes = 1 << 20};
+	struct noted told = {.without_ns = 0};
+	struct event e = {.time_ns = 1000, .state = 1, .out = true};
+	struct switch_out o = out_of(&e), ret[10];
+	struct switches *s = NULL;
+
+	CHECK_INT(switches_new(&s, &limits, &with_notes, &told), ==, 0);
+	switches_out(s, &o);
+	switches_note(s, &o, 1100, NULL, 0);
+	CHECK_INT(switches_unnoted(s, 9000, 1000, ret, 10), ==, 0);
+	switches_in(s, o.id, 0, 3000);
+	CHECK_INT(told.empty_ns, ==, 2000);
+	/* The next block of the same place is another one, also if it ended before it was read. */
+	o.time_ns = 4000;
+	switches_out(s, &o);
+	CHECK_INT(switches_unnoted(s, 9000, 1000, ret, 10), ==, 1);
+	switches_note_late(s, &o, 5100, NULL, 0);
+	switches_in(s, o.id, 0, 5000);
+	switches_close(s, 6000);
+	CHECK_INT(told.empty_ns, ==, 2000);
+	CHECK_INT(told.without_ns, ==, 1000);
+	CHECK_INT(switches_totals(s)->n_refused, ==, 0);
+	switches_free(s);
+}
+
 static bool takes_odd(void *ctx, const struct switch_out *block)
 {
 	return block->tid % 2 == 1;
@@ -1440,6 +1471,7 @@ int main(void)
 	RUN(test_waits);
 	RUN(test_notes);
 	RUN(test_doubted_notes);
+	RUN(test_empty_notes);
 	RUN(test_unnoted);
 	return 0;
 }
