@@ -236,6 +236,10 @@ void profiler_close_window(struct profiler *p)
 	struct profile *prof = attribution_profile(p->attribution);
 	uint64_t now = clock_realtime_ns();
 
+	/* The symbolizer may take long for the last one, which has all up to the end. Another one
+	 * would tell again what is in use. */
+	if (p->finished)
+		return;
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	add_missed(p);

@@ -7,7 +7,9 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 
 import alloc_model
 import rig
@@ -175,8 +177,15 @@ READ_ONLY = ["unshare", "-m", "sh", "-c", "mount --bind /sys/kernel/tracing /sys
              'mount -o remount,ro,bind /sys/kernel/tracing && exec "$0" "$@"']
 
 
-def check_running(heap, *before):
-    """One that was started with the library, and does not end."""
+def hold_symbolizer(seconds):
+    record = next(p for p in rig.children_of(os.getpid()) if rig.comm_of(p) == "perfwalk")
+    pid = next(p for p in rig.children_of(record) if rig.comm_of(p) == "pw-symbolizer")
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(seconds, os.kill, (pid, signal.SIGCONT)).start()
+
+
+def check_running(heap, *before, slow=False):
+    """One that was started with the library, and does not end. slow: the last window stays for longer than a window."""
     name = rig.path("running.perf.txt")
     said, p = [], None
 
@@ -186,6 +195,8 @@ def check_running(heap, *before):
                       env={**os.environ, "LD_PRELOAD": alloc_model.library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
         while not said or not said[-1].startswith("allocate_grown"):
             said.append(p.stdout.readline())
+        if slow:
+            hold_symbolizer(5)
         return True
 
     rig.Record([*before, rig.perfwalk(), "record", "-a", "--alloc", "-o", name], until=go)
@@ -206,6 +217,7 @@ def main():
     compare(text, found, 2)
     rig.say("a shell, and what it forks and executes")
     check_running(heap)
+    check_running(heap, slow=True)
     rig.say("a tracefs that is read-only, as a container may have it")
     check_running(heap, *READ_ONLY)
     check_live(heap, os.path.join(directory, "liar"))
