@@ -158,7 +158,8 @@ struct attribution {
  * published none. */
 strid attribution_span(struct attribution *a, const struct record *r, struct host_process *p);
 /* The same in two steps: what the thread had published, in *ret_n bytes; 0: it was in no span.
- * false: that was not read in time. *ret_read_ns: until when it was read, of a thread that blocks. */
+ * false: that was not read in time. *ret_read_ns: until when it was read, of a thread that
+ * blocks. */
 bool attribution_read_span(struct attribution *a, const struct record *r, struct host_process *p,
 			   uint8_t ret[THREAD_CONTEXT_MAX_BYTES], uint32_t *ret_n,
 			   uint64_t *ret_read_ns);

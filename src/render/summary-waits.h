@@ -5,8 +5,8 @@ struct summary_page;
 
 /* Prints the time of all threads that switched, by state; nothing if none did. */
 void summary_put_states(const struct summary_page *pg);
-/* Prints the blocked time of programs that tell their spans, by what is known of it; nothing without
- * any. */
+/* Prints the blocked time of programs that tell their spans, by what is known of their spans;
+ * nothing without any. */
 void summary_put_blocked_spans(const struct summary_page *pg);
 /* For a page of off-CPU time: prints what threads waited for, the most time first. */
 void summary_put_reasons(const struct summary_page *pg);
