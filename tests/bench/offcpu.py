@@ -14,9 +14,7 @@ whole host makes meanwhile: so what else runs here is in neither. The share of a
 With a limit, the same loads run for as long as it takes the daemon to settle, and for some seconds more: printed are the
 host's switches a second, the part of the time in which the daemon follows them, and its own CPU time.
 """
-import argparse
 import os
-import random
 import re
 import statistics
 import subprocess
@@ -24,7 +22,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+import pauses  # noqa: E402
 import rig  # noqa: E402
+
+SWITCHES = "/proc/stat", "ctxt"
 
 # Switches a second of a CPU, and nanoseconds of work between two of them, for about so many.
 LOADS = ((10_000, 97_000), (50_000, 17_000), (300_000, 0))
@@ -43,14 +44,6 @@ max_bytes = 1M
 """
 
 
-def cpu_ns(pids):
-    total = 0
-    for pid in pids:
-        with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
-            total += int(f.read().split()[0])
-    return total
-
-
 def switches_of(pids):
     total = 0
     for pid in pids:
@@ -59,41 +52,21 @@ def switches_of(pids):
     return total
 
 
-def switches_of_host():
-    with open("/proc/stat", encoding="ascii") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("ctxt "))
-
-
-def ctl(d, word):
-    subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, word], check=True, stdout=subprocess.DEVNULL)
-
-
-def slice_of(d, load, seconds, on):
-    """Of a slice: ns of the load a switch, ns of perfwalk, switches of the host, its switches a second."""
-    ctl(d, "resume" if on else "pause")
-    own = [d.pid, *rig.children_of(d.pid)]
-    time.sleep(seconds / 5)  # what was held back is read
-    before = (cpu_ns(load), switches_of(load), cpu_ns(own), switches_of_host(), time.monotonic())
+def slice_of(load, seconds):
+    """ns of CPU time a switch, and its switches."""
+    before = pauses.cpu_ns(load), switches_of(load)
     time.sleep(seconds)
-    after = (cpu_ns(load), switches_of(load), cpu_ns(own), switches_of_host(), time.monotonic())
-    load_ns, n, own_ns, host, wall = (b - a for a, b in zip(before, after))
-    return load_ns / n, own_ns, host, n / wall
+    ns, n = pauses.grown(before[0], pauses.cpu_ns(load)), switches_of(load) - before[1]
+    return ns / n, n
 
 
 def measure(d, program, work_ns, pairs, seconds):
     p = rig.start([program, str(1 << 40), str(work_ns)], stdout=subprocess.DEVNULL)
     rig.wait_for("both processes", lambda: rig.children_of(p.pid))
     load = [p.pid, *rig.children_of(p.pid)]
-    ratios, extra, plain, own, rates = [], [], [], [], []
-    for _ in range(pairs):
-        got = {on: slice_of(d, load, seconds, on) for on in random.sample((False, True), 2)}
-        ratios.append(got[True][0] / got[False][0])
-        extra.append(got[True][0] - got[False][0])
-        plain.append(got[False][0])
-        own.append((got[True][1] - got[False][1]) / got[True][2])
-        rates.append(got[False][3])
+    found = pauses.measure(d, SWITCHES, lambda: slice_of(load, seconds), pairs)
     rig.end(p)
-    return ratios, extra, plain, own, rates
+    return found
 
 
 def followed(d):
@@ -116,24 +89,17 @@ def settle(d):
 def govern(d, program, wanted, work_ns, seconds):
     p = rig.start([program, str(1 << 40), str(work_ns)], stdout=subprocess.DEVNULL)
     part = settle(d)
-    own = [d.pid, *rig.children_of(d.pid)]
-    before = (cpu_ns(own), switches_of_host(), time.monotonic_ns())
+    own, host, begin = pauses.cpu_ns(pauses.own_of(d)), pauses.of_host(*SWITCHES), time.monotonic_ns()
     time.sleep(seconds)
-    own_ns, host, wall = (b - a for a, b in zip(before, (cpu_ns(own), switches_of_host(), time.monotonic_ns())))
+    own_ns = pauses.grown(own, pauses.cpu_ns(pauses.own_of(d)))
+    host, wall = pauses.of_host(*SWITCHES) - host, time.monotonic_ns() - begin
     rig.end(p)
     print(f"{wanted:6}/s wanted: {host / wall * 1e9:.0f}/s of the host, followed 1/{part} of the time; the daemon takes "
           f"{100 * own_ns / wall:.2f}% of a CPU", flush=True)
 
 
-def middle(values):
-    low, median, high = statistics.quantiles(values, n=4)
-    return f"{median:.3g} ({low:.3g} to {high:.3g})"
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--slice", type=float, default=0.5)
+    parser = pauses.arguments(__doc__, 0.5)
     parser.add_argument("--more", action="append", default=[], help="another key of [off_cpu] to switch on: locks, wall")
     parser.add_argument("--limit", help="[limits] cpu: what the daemon does to keep it")
     parser.add_argument("--seconds", type=int, default=10, help="of each load, once the daemon has settled")
@@ -151,10 +117,12 @@ def main():
         return
     print(f"off_cpu {' '.join(args.more)}: CPU time a switch, medians of {args.pairs} pairs; in brackets half of the pairs")
     for wanted, work_ns in LOADS:
-        ratios, extra, plain, own, rates = measure(d, program, work_ns, args.pairs, args.slice)
+        pairs = measure(d, program, work_ns, args.pairs, args.slice)
+        extra, own = pauses.extra_ns(pairs), pauses.own_ns(pairs)
         share = (max(statistics.median(extra), 0) + max(statistics.median(own), 0)) * wanted / 1e7
-        print(f"{wanted:6}/s wanted, {statistics.median(rates):.0f}/s had: {statistics.median(plain):.0f} ns without, ratio {middle(ratios)}, "
-              f"{middle(extra)} ns more; perfwalk {middle(own)} ns; {share:.2f}% of a CPU", flush=True)
+        had, plain = (statistics.median(x) for x in zip(*((off.load / off.seconds, off.load_ns) for off, _ in pairs)))
+        print(f"{wanted:6}/s wanted, {had:.0f}/s had: {plain:.0f} ns without, ratio {pauses.middle(pauses.ratios(pairs))}, "
+              f"{pauses.middle(extra)} ns more; perfwalk {pauses.middle(own)} ns; {share:.2f}% of a CPU", flush=True)
     d.stop()
 
 
