@@ -289,15 +289,26 @@ static int check_if_twice(const struct record_options *o, uint32_t i)
 	return 0;
 }
 
+/* The file that the process sees. It may see no allocation library, such as in a container; then
+ * its allocations are those of Go or Java. */
+static int place(const struct record_options *o, const struct broker_event *e, char *error,
+		 size_t n_error)
+{
+	int r = uprobes_place(&e->event, o->n_pids > 0 ? o->pids[0] : 0, error, n_error);
+
+	if (r == -ENOENT && (e->use == SAMPLE_USE_PICKED || e->use == SAMPLE_USE_ENDED))
+		r = uprobes_place(&e->event, 0, error, n_error);
+	return r;
+}
+
 static int check_one(const struct record_options *o, const struct broker_event *e)
 {
-	pid_t pid = o->n_pids > 0 ? o->pids[0] : 0;
 	char error[1200];
 
 	if (o->only_kernel && e->event.uprobe)
 		return options_complain(o->command, "-e", e->event.name,
 					"it happens in user code, which --all-kernel leaves out");
-	if (uprobes_place(&e->event, pid, error, sizeof(error)) < 0)
+	if (place(o, e, error, sizeof(error)) < 0)
 		return options_complain(o->command, "-e", e->event.name, error);
 	return check_filter(o, e);
 }
