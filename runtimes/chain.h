@@ -13,9 +13,10 @@ enum { CHAIN_MAX_FRAMES = 512 };
 
 /* Whose stack it is. */
 struct chained_thread {
-	uint32_t tid;		   /* in the process's own pid namespace */
+	uint32_t tid;		   /* in the process's own pid namespace; 0: unknown */
 	uint32_t n_registers;	   /* 0: unknown */
 	uint64_t pointer;	   /* the thread pointer; 0: unknown */
+	uint64_t stack;		   /* the stack pointer; 0: unknown */
 	const uint64_t *registers; /* values in its registers, in any order */
 };
 

@@ -90,6 +90,7 @@ struct cpython {
 	uint64_t interp;	 /* the newest interpreter; 0: not known */
 	bool only_one;		 /* it is the only one */
 	uint64_t thread_pointer; /* of the thread that is looked for; 0: not known */
+	uint64_t thread_stack;	 /* its stack pointer, if its number is not known */
 	uint64_t next_scan;	 /* where a search of its threads goes on that had no budget left */
 	struct python_thread threads[CPYTHON_N_THREADS];
 	struct python_state states[CPYTHON_MAX_STATES];

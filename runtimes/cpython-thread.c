@@ -11,6 +11,7 @@ enum {
 	MAX_THREADS = 8192, /* of an interpreter */
 	BELIEVE = 32,	    /* that often: that a thread has no state, or the same one */
 	BELIEVE_DOUBLES = 5,
+	NEAR_BYTES = 1 << 20, /* of a stack: where most threads are */
 };
 
 static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
@@ -28,11 +29,14 @@ static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct p
 
 /* Is this the state of that thread? ask: read the thread's number from libc's struct, too, if
  * CPython's is missing, or stale after a fork. On some processors libc's id of a thread is its
- * thread pointer. */
+ * thread pointer. In each libc it is an address at the outer end of its stack, which is enough of a
+ * sign where the frames are compared with that stack. */
 static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32_t tid, bool ask)
 {
 	uint32_t number;
 
+	if (p->thread_stack)
+		return state_u64(p, s, PY_THREAD_ID) - p->thread_stack < NEAR_BYTES;
 	if (py_known(p, PY_THREAD_NATIVE_ID) && state_u64(p, s, PY_THREAD_NATIVE_ID) == tid)
 		return true;
 	if (p->thread_pointer && state_u64(p, s, PY_THREAD_ID) == p->thread_pointer)
@@ -80,7 +84,9 @@ static enum chain_result scan(struct cpython *p, uint64_t interp, uint64_t first
 		}
 		remember(p, s);
 		if (is_of_thread(p, s, tid, ask)) {
-			*remembered(p, tid) = (struct python_thread){.tid = tid, .state = at};
+			if (tid)
+				*remembered(p, tid) =
+					(struct python_thread){.tid = tid, .state = at};
 			(*n)++;
 			return CHAIN_WHOLE;
 		}
@@ -120,7 +126,7 @@ static enum chain_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
 	r = scan(p, p->interp, newest, tid, !says, n);
 	if (r == CHAIN_NO_THREAD && says)
 		r = scan(p, p->interp, newest, tid, true, n);
-	if (r == CHAIN_NO_THREAD && !cpython_is_spent(p))
+	if (r == CHAIN_NO_THREAD && tid && !cpython_is_spent(p))
 		remember_none(p, tid, newest);
 	return r;
 }
@@ -215,6 +221,6 @@ enum chain_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *r
 		return CHAIN_NO_THREAD;
 	if (!p->only_one)
 		return scan_all(p, tid, ret_n);
-	r = find_remembered(p, tid, ret_n);
+	r = tid ? find_remembered(p, tid, ret_n) : CHAIN_UNPROVEN;
 	return r == CHAIN_UNPROVEN ? scan_one(p, tid, ret_n) : r;
 }

@@ -132,7 +132,8 @@ static enum chain_result walk(struct interp *i, const struct chained_thread *thr
 	enum chain_result r;
 
 	p->thread_pointer = thread->pointer;
-	if (cpython_believe_state(p, thread->tid)) {
+	p->thread_stack = thread->tid ? 0 : thread->stack;
+	if (thread->tid && cpython_believe_state(p, thread->tid)) {
 		r = cpython_walk_state(p, &p->states[0], frames, max, ret_n);
 		if ((r == CHAIN_WHOLE && *ret_n > 0) || r == CHAIN_CUT)
 			return r;
@@ -164,6 +165,7 @@ const struct interp_type cpython_type = {
 	.kind = INTERP_CPYTHON,
 	.size = sizeof(struct cpython),
 	.read_bytes = CPYTHON_WINDOW,
+	.knows_stacks = true,
 	.open = open_cpython,
 	.close = close_cpython,
 	.is_tried = is_tried,

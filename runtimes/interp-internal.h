@@ -17,6 +17,7 @@ struct interp_type {
 	size_t size;
 	/* Its largest read: a walk with fewer bytes left has used up its budget. */
 	uint32_t read_bytes;
+	bool knows_stacks; /* it finds a thread whose number is unknown by its stack pointer */
 	/*
 	 * Called with the image open. Sets release and texts, and eval if it is known yet. 0;
 	 * -ENOENT: there is no such interpreter in it; -ENOTSUP: one that we do not understand

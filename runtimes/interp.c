@@ -103,6 +103,8 @@ enum chain_result interp_walk(struct interp *p, const struct chained_thread *thr
 	enum chain_result r;
 
 	*ret_n = 0;
+	if (!thread->tid && !(thread->stack && p->type->knows_stacks))
+		return CHAIN_SPENT;
 	trust_begin_walk(&p->walks);
 	r = p->type->walk(p, thread, frames, max < CHAIN_MAX_FRAMES ? max : CHAIN_MAX_FRAMES,
 			  ret_n);

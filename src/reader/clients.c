@@ -333,13 +333,14 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		.tid = own_tid(client, sample->tid),
 		.n_registers = sample->n_registers,
 		.registers = sample->registers,
+		.stack = sample->n_stack ? sample->start : 0,
 	};
 	uint64_t start, end;
 	size_t n = 0;
 
 	ret->n = 0;
 	ret->result = client_has_interpreter(client) ? FRAME_RECORD_LATE : FRAME_RECORD_NONE;
-	if (!thread.tid || !client->image)
+	if (!client->image || (!thread.tid && !thread.stack))
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
@@ -354,6 +355,10 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
 		return;
 	}
+	/* Its number may be known at the next sample. */
+	if (!thread.tid &&
+	    (ret->result == FRAME_RECORD_NONE || ret->result == FRAME_RECORD_UNPROVEN))
+		ret->result = FRAME_RECORD_LATE;
 	/* Where the evaluation is may be known only once it was seen. */
 	if (!client->told && interp_eval_range(client->interp, 0, &start, &end))
 		tell_code(client, t);

@@ -53,7 +53,7 @@ for _ in range(12):
 THREADS = WORK.format(what="main") + """
 import threading
 def chain_thread():
-    for i in range(20000):
+    for i in range(60000):
         pass
 def begin_threads():
     while time.process_time() < 1.5:
@@ -105,18 +105,23 @@ def check_first(python):
               f"of a program's first {rig.total(stacks)} samples {late} are late" + ("" if r.status == 0 else r.text()))
 
 
-def check_threads(python):
+def check_threads(what, *command):
     """Threads that begin and end all the time wake the readers for nothing, too; samples are read all the same, and no
     thread gets another's functions."""
     folded = rig.path("threads.folded")
-    r = rig.record("-F", "199", "-o", folded, "--", python, "-c", THREADS)
-    rig.check(r.status == 0, "threads that begin and end: recorded" + ("" if r.status == 0 else r.text()))
+    what = f"threads that begin and end{what}"
+    r = rig.record("-F", "199", "-o", folded, "--", *command, "-c", THREADS)
+    rig.check(r.status == 0, f"{what}: recorded" + ("" if r.status == 0 else r.text()))
     stacks = [s for s in rig.read_folded(folded) if "[interpreter not read in time]" in s.user or OF_THREADS & set(s.user)]
-    n, late = rig.total(stacks), sum(s.n for s in stacks if "[interpreter not read in time]" in s.user)
-    rig.check(n > 50 and late < 0.15 * n, f"threads that begin and end: {late} of {n} samples were not read in time")
+    late = [s for s in stacks if "[interpreter not read in time]" in s.user]
+    rig.check(rig.total(stacks) > 50 and rig.total(late) < 0.15 * rig.total(stacks),
+              f"{what}: {rig.total(late)} of {rig.total(stacks)} samples were not read in time")
+    short = sum(s.n for s in stacks if "chain_thread" in s.user)
+    missed = sum(s.n for s in late if "start_thread" in s.user)
+    rig.check(short > 2 and missed < short, f"{what}: {short} samples of short threads have their functions, {missed} do not")
     wrong = [s.user for s in stacks if OF_THREADS & set(s.user) not in
              ((set(), {"chain_thread"}, {"begin_threads"}) if "start_thread" in s.user else (set(), {"run"}, {"run", "chain_main"}))]
-    rig.check(not wrong, f"threads that begin and end: no functions of another thread {wrong[:3] or ''}")
+    rig.check(not wrong, f"{what}: no functions of another thread {wrong[:3] or ''}")
 
 
 def check_short_children(python):
@@ -283,7 +288,8 @@ def main():
     names("executes Node.js", [python, "-c", EXECUTES, os.path.realpath(shutil.which("node")), "-e", JAVASCRIPT],
           want=["chain_first", "chain_node"], executes=True)
     check_first(python)
-    check_threads(python)
+    check_threads("", python)
+    check_threads(", in a pid namespace", "unshare", "-pf", python)
     check_short_children(python)
     check_replaced(python, env)
     check_stripped(python, env)

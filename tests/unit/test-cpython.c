@@ -251,6 +251,41 @@ static void test_beginning(void)
 	}
 }
 
+/* A thread of which nobody knows the number yet is found by its stack, and no other one. */
+static void test_by_stack(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		struct chained_thread thread = {.tid = 0};
+		struct chained_frame first;
+		uint64_t number;
+		size_t n;
+
+		open_version(versions[v]);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
+		first = frames[0];
+		n = n_frames;
+		number = u64_at(field(python()->states[0].at, PY_THREAD_ID));
+		for (int i = 0; i < 3; i++) {
+			thread.stack = number - 4096;
+			interp_begin(interp, 1000, 1 << 20);
+			CHECK_INT(interp_walk(interp, &thread, frames, CHAIN_MAX_FRAMES, &n_frames),
+				  ==, CHAIN_WHOLE);
+			CHECK_INT(n_frames, ==, n);
+			CHECK_INT(frames[0].address, ==, first.address);
+			thread.stack = number + 4096;
+			interp_begin(interp, 1000, 1 << 20);
+			CHECK_INT(interp_walk(interp, &thread, frames, CHAIN_MAX_FRAMES, &n_frames),
+				  !=, CHAIN_WHOLE);
+		}
+		thread.stack = 0;
+		interp_begin(interp, 1000, 1 << 20);
+		CHECK_INT(interp_walk(interp, &thread, frames, CHAIN_MAX_FRAMES, &n_frames), ==,
+			  CHAIN_SPENT);
+		CHECK_INT(walk_first(1000), ==, CHAIN_WHOLE);
+		close_version();
+	}
+}
+
 static void test_budget(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
@@ -479,6 +514,7 @@ int main(void)
 	RUN(test_entries);
 	RUN(test_unknown_thread);
 	RUN(test_beginning);
+	RUN(test_by_stack);
 	RUN(test_budget);
 	RUN(test_missing);
 	RUN(test_reused);
