@@ -487,6 +487,24 @@ static void test_blocked(void)
 	CHECK_INT(answered.n, ==, 0);
 }
 
+/* No bytes: only a thread that was found in no span is told. */
+static void test_blocked_in_none(void)
+{
+	struct message m;
+	int fds[2];
+
+	for (uint32_t span = 0; span < FRAME_RECORD_N_SPANS; span++) {
+		answered = (struct blocked_context){.n = 0};
+		CHECK(readers_ask_blocked(readers, PID, PID + 1, CPU, 77));
+		CHECK_INT(message_recv(reader, &m, fds, MSG_DONTWAIT), >, 0);
+		m.context.span = span;
+		m.context.read_ns = 99;
+		CHECK_INT(message_send(reader, &m, NULL, 0), ==, 0);
+		readers_take_answers(readers);
+		CHECK_INT(answered.read_ns, ==, span == FRAME_RECORD_SPAN_NONE ? 99 : 0);
+	}
+}
+
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
@@ -509,6 +527,7 @@ static void on_ready(void *ctx)
 	RUN(test_a_number_again);
 	RUN(test_refused);
 	RUN(test_blocked);
+	RUN(test_blocked_in_none);
 	RUN(test_room);
 	(void)close(reader);
 	CHECK_INT(loop_add_timer(loop, 0, 0, on_end, NULL), >=, 0);
