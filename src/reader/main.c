@@ -94,9 +94,21 @@ static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
 	uint64_t time_ns = time_of(r, s);
 
-	return (moment_saw(&r->last, &r->rest, time_ns) ||
-		(r->setup.of_tasks && moment_saw_since(&r->last, &r->woke, &r->rest, time_ns))) &&
+	return moment_saw(&r->last, &r->rest, time_ns) &&
 	       (time_ns == UINT64_MAX || r->last.time_ns - time_ns < MAX_AGE_NS);
+}
+
+/* The same, most likely: frames are compared with the native stack, spans with nothing. */
+static bool is_likely_in_time(const struct reader_role *r, const struct peek_sample *s)
+{
+	return r->setup.of_tasks && moment_saw_since(&r->last, &r->woke, &r->rest, time_of(r, s));
+}
+
+static void refuse_span(struct reader_role *r)
+{
+	r->context.n = 0;
+	if (r->stack.span != FRAME_RECORD_SPAN_UNREAD)
+		r->stack.span = FRAME_RECORD_SPAN_LATE;
 }
 
 static bool may_read(struct reader_role *r)
@@ -166,10 +178,9 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	is_there = is_new && may_read(r) && read_client(r, client, w);
 	r->last = moment_now();
 	if (!is_there || !is_in_time(r, s)) {
-		r->stack.result = FRAME_RECORD_LATE;
-		r->context.n = 0;
-		if (r->stack.span != FRAME_RECORD_SPAN_UNREAD)
-			r->stack.span = FRAME_RECORD_SPAN_LATE;
+		refuse_span(r);
+		if (!is_there || !is_likely_in_time(r, s))
+			r->stack.result = FRAME_RECORD_LATE;
 	}
 	r->stack.read_ns = r->last.time_ns;
 	r->context.read_ns = r->last.time_ns;
