@@ -260,6 +260,7 @@ run_daemon() # COMMAND...: that is the daemon, until it has sent enough
 	for _ in $(seq 60); do
 		count_payloads
 		[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
+		kill -0 $daemon || break
 		sleep 1
 	done
 	profile=$(cat /proc/$daemon/attr/current)
