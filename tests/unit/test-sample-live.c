@@ -459,8 +459,8 @@ static pid_t stop_a_check(void)
 	return -1;
 }
 
-/* On a host so busy that it gets no CPU, the self-check ends all the same. */
-static void test_self_check_is_limited(void)
+/* How a check ends that got no CPU for a while. */
+static int ends_after_a_stop(void)
 {
 	const struct timespec pause = {.tv_sec = CHECK_WALL_NS / NSEC_PER_SEC,
 				       .tv_nsec = 100 * NSEC_PER_MSEC};
@@ -472,7 +472,18 @@ static void test_self_check_is_limited(void)
 	CHECK_INT(kill(pid, SIGCONT), ==, 0);
 	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
 	CHECK(WIFEXITED(status));
-	CHECK_INT(WEXITSTATUS(status), ==, 0);
+	return WEXITSTATUS(status);
+}
+
+/* On a host so busy that it gets no CPU, the self-check ends all the same. One that the timer's
+ * tick stops late has used its CPU time by then. */
+static void test_self_check_is_limited(void)
+{
+	int status = 1;
+
+	for (int i = 0; i < 10 && status == 1; i++)
+		status = ends_after_a_stop();
+	CHECK_INT(status, ==, 0);
 }
 
 int main(void)
