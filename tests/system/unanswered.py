@@ -51,15 +51,16 @@ def readers_of(d, name="pw-reader"):
 
 
 def start_as(pid, argv):
-    """A process of that number, which has to be free."""
-    for _ in range(200):
+    """A process of that number, which is free once the last one of its session has ended."""
+    def start():
         with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as f:
             f.write(str(pid - 1))
         p = rig.start(argv, stdout=subprocess.DEVNULL)
         if p.pid == pid:
             return p
         rig.end(p)
-    return rig.fail(f"no process gets the number {pid}")
+        return None
+    return rig.wait_for(f"a process with the number {pid}", start)
 
 
 def has_frame(views, pid, begins):
