@@ -100,7 +100,7 @@ def check_own_clocks(language, functions, least_ms, *command, within=()):
         rig.check(short <= 0.02 * sum(ROUNDS * 1000 * ms for ms in least_ms.values()) + unread, f"{what}: {short:.0f} us of the least are missing")
         rig.check(unread <= 0.1 * sum(told.values()), f"{what}: {unread} us of {sure:.0f} were not read")
         # Who comes back from a call of Python waits for the global lock, too, and longer on a busy host.
-        rig.check(sum(right.values()) >= 0.95 * sum(told.values()), f"{what}: the reasons are right: {right} of {told}")
+        rig.check(sum(right.values()) >= 0.85 * sum(told.values()), f"{what}: the reasons are right: {right} of {told}")
 
 
 GO_ROUNDS = 100
