@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import rig
 from sink import Sink
@@ -63,9 +64,10 @@ def start_as(pid, argv):
     return rig.wait_for(f"a process with the number {pid}", start)
 
 
-def has_frame(views, pid, begins):
+def has_frame(views, pid, begins, *times):
+    """Whether a sample of that process has such a frame; with times (Unix, in seconds), one taken between them."""
     return any(x[0].get("process.pid") == pid and any(f.startswith(begins) for f in x[2])
-               for v in views for x in v.samples())
+               for v in views for x in v.samples(*times))
 
 
 def hang(d, program, directory):
@@ -82,11 +84,11 @@ def hang(d, program, directory):
 
 
 def wait_aside(d, pid, most):
-    """Until ctl lists that process, and says when it is read again: at most so many seconds later."""
+    """Until ctl lists that process, and says when it is read again: at most so many seconds later. Returns that time."""
     pattern = rf"the memory of process {pid}: the reader ended while reading it; it is read again in ([0-9.]+)s\n"
     listed = rig.wait_for("its process to be set aside", lambda: re.fullmatch(pattern, ctl(d, "set-aside")))
     rig.check(most / 2 < float(listed[1]) <= most, f"ctl names it: {listed[0].strip()}")
-    return listed[0].strip()
+    return time.time() + float(listed[1])
 
 
 def try_all(sink):
@@ -97,7 +99,8 @@ def try_all(sink):
     other = rig.start([program, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
     rig.wait_for("stacks of another program", lambda: n_read(d) > 20)
     waits = hang(d, program, rig.path("first"))
-    listed = wait_aside(d, waits.pid, 10)
+    until = wait_aside(d, waits.pid, 10)
+    begun = time.time() + 1  # all readers know by then
     cpus = len(os.sched_getaffinity(0))
     rig.wait_for("other readers", lambda: list(readers_of(d).values()).count("S") == cpus)
     had = n_read(d)
@@ -105,11 +108,12 @@ def try_all(sink):
     rig.check("D" in readers_of(d).values(), f"others read while {list(readers_of(d).values()).count('D')} hang")
     rig.check(row(d, TIMES) == 1, "one process is not read for now")
     rig.wait_for("who opens files, which did not read its context", lambda: list(readers_of(d, "pw-opener").values()) == ["S"])
-    n_views = len(list(sink.views()))
-    rig.check(not has_frame(list(sink.views())[-1:], waits.pid, UNPROVEN), f"it is not read for now: {listed}")
-    # That memory is seen to be a file's by now, and left alone.
-    rig.wait_for("it to be read again", lambda: has_frame(list(sink.views())[n_views:], waits.pid, UNPROVEN))
+    # That memory is seen to be a file's by now, and left alone. (What ctl said is a little older than the clock here.)
+    rig.wait_for("it to be read again", lambda: has_frame(sink.views(), waits.pid, UNPROVEN, until - 0.5, until + 60))
     rig.check(ctl(d, "set-aside") == "", "which happens when the time is up, and ctl does not list it any more")
+    aside = (begun, until - 0.5)
+    rig.check(has_frame(sink.views(), waits.pid, "", *aside) and not has_frame(sink.views(), waits.pid, UNPROVEN, *aside),
+              "while it is set aside its samples are taken, and it is not read")
     second = hang(d, program, rig.path("second"))
     wait_aside(d, second.pid, 10)
     rig.check(ctl(d, "clear-set-aside") == "files_read_again 0\nprocesses_read_again 1\n", "ctl takes another one back at once")
