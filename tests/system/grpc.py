@@ -43,19 +43,6 @@ def start_collector(tls):
                           "http-tls": ("http", server + "}")})
 
 
-def wait_sent(daemon, names, store):
-    """What was sampled is in the store and with these receivers: a daemon that ends on a busy host leaves on disk what it
-    cannot send in 3.5 s."""
-    for word in ("pause", "flush"):
-        subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, word], check=True)
-
-    def sent():
-        told = daemon.status()
-        return len(glob.glob(store + "/*.gz")) == int(told["payloads"]) and all(
-            told[f"export.{name}.queue_payloads"] == "0" for name in names)
-    rig.wait_for("all that was sampled has been sent", sent)
-
-
 def real_collector():
     tls = certificates()
     collector = start_collector(tls)
@@ -82,13 +69,9 @@ def real_collector():
     rig.wait_for("four profiles", lambda: len(glob.glob(store + "/*.gz")) >= 4, 20)
     cpu += rig.cpu_seconds(burner.pid)
     rig.end(burner)
-    wait_sent(daemon, ports, store)
+    messages = otelcol.wait_sent(daemon, ports, store)
     daemon.stop()
     collector.stop()
-    messages = []
-    for name in sorted(glob.glob(store + "/*.gz")):
-        with gzip.open(name) as f:
-            messages.append(f.read())
     kept = count(messages)
     rig.check(kept > 0.7 * 99 * cpu > 0, f"{kept} samples in {len(messages)} payloads kept on the host, where one program "
               f"had {cpu:.1f} s of CPU meanwhile")

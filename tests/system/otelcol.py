@@ -6,6 +6,8 @@
 
 Each takes traces, too: collector.spans("plain").
 """
+import glob
+import gzip
 import json
 import os
 import signal
@@ -22,6 +24,33 @@ def count(messages):
 
 def view(message):
     return otlp.View(otlp.decode(message))
+
+
+def stored(directory):
+    """The messages that a daemon has in its store."""
+    messages = []
+    for name in sorted(glob.glob(directory + "/*.gz")):
+        with gzip.open(name) as f:
+            messages.append(f.read())
+    return messages
+
+
+def wait_sent(daemon, names, store):
+    """Stops sampling, and returns what is in the store when all of it has been sent to these destinations, or dropped. A
+    daemon that ends on a busy host leaves on disk, or drops, what it cannot send in 3.5 s; and no queue counts a payload
+    that is still on its way to the process that sends."""
+    for word in ("pause", "flush"):
+        subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, word], check=True)
+    rig.wait_for("all that was sampled to be stored",
+                 lambda: len(glob.glob(store + "/*.gz")) == int(daemon.status()["payloads"]))
+    messages = stored(store)
+    n = count(messages)
+
+    def sent():
+        told = daemon.status()
+        return all(int(told[f"export.{x}.samples_sent"]) + int(told[f"export.{x}.samples_dropped"]) == n for x in names)
+    rig.wait_for(f"all {n} samples to be sent", sent, 40)
+    return messages
 
 
 def binary():

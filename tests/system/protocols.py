@@ -3,10 +3,8 @@
 """Each way to write a request, at a real collector that has limits: protobuf and JSON, every
 compression, gRPC, and requests larger than the server or the configuration takes. Every sample that
 the daemon kept is found in what the collector wrote, counted to the last one."""
-import glob
 import gzip
 import json
-import subprocess
 
 import otelcol
 import rig
@@ -32,28 +30,6 @@ def receivers():
     kinds = {"http": ("http", ""), "small": ("http", f"max_request_body_size: {LIMIT}"),
              "small-json": ("http", f"max_request_body_size: {LIMIT_JSON}"), "grpc": ("grpc", "")}
     return {name: kinds[kind] for name, (kind, _) in ROWS.items()}
-
-
-def stored(directory):
-    messages = []
-    for name in sorted(glob.glob(directory + "/*.gz")):
-        with gzip.open(name) as f:
-            messages.append(f.read())
-    return messages
-
-
-def ctl(daemon, command):
-    return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *rig.ctl_words(command)], check=True, text=True,
-                          stdout=subprocess.PIPE).stdout
-
-
-def wait_delivered(daemon):
-    """The pieces of a payload are many requests."""
-    def waiting():
-        return sum(int(l.split()[1]) for l in ctl(daemon, "status").splitlines() if l.split()[0].endswith("queue_payloads"))
-    ctl(daemon, "pause")
-    ctl(daemon, "flush")
-    rig.wait_for("all is delivered", lambda: waiting() == 0, 40)
 
 
 def check_json(request):
@@ -87,13 +63,12 @@ def main():
         f"[export:no-zstd]\nendpoint = http://127.0.0.1:{refuses.port}\ncompression = zstd\n"
         f"[export:no-json]\nendpoint = http://127.0.0.1:{Server(answer(415)).port}\nprotocol = http/json\n")
     daemon.wait_up()
-    rig.wait_for("three profiles", lambda: len(stored(store)) >= 3, 30)
+    rig.wait_for("three profiles", lambda: len(otelcol.stored(store)) >= 3, 30)
     for p in burners:
         rig.end(p)
-    wait_delivered(daemon)
+    messages = otelcol.wait_sent(daemon, ROWS, store)
     daemon.stop()
     collector.stop()
-    messages = stored(store)
     kept, longest = otelcol.count(messages), max(len(m) for m in messages)
     rig.check(kept > 300 and longest > 1.5 * LIMIT,
               f"{kept} samples in {len(messages)} payloads kept on the host, the longest of {longest} bytes")
