@@ -18,7 +18,6 @@ import spans
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 1000 * LENGTH  # samples in spans, of each program
-MIN_SHARE = 0.995 if LENGTH > 1 else 0.99  # a busy host reads some too late, and those have none
 ALL = collections.Counter()
 MAP_VERSION = "go1.23.4"
 WORKER = re.compile(r"main\.(?:init|glob\.)\.func(\d+)$")
@@ -98,7 +97,7 @@ def is_wrong(sample, worker, _, spans_of_it):
     return sample[4] not in spans_of_it or (worker is not None and int(sample[3], 16) != worker + 1)
 
 
-def check_samples(samples, program, what):
+def check_samples(samples, message, program, what):
     first = next((s[0] for s in samples if s[4]), None)
     rig.check(first, f"{what}: samples have spans")
     known = [(s, *program.expected(s[1])) for s in samples if s[0] > first]
@@ -108,8 +107,7 @@ def check_samples(samples, program, what):
     ALL.update(inside=len(inside), right=right, wrong=len(wrong))
     rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
     rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
-    missing = [k[0][1] for k in inside if not k[0][4]]
-    rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own: {missing[:3]}")
+    spans.check_share(right, len(inside), message, what)
     kinds = {k[2] for k in inside if k[0][4]}
     rig.check(kinds == {"inOuter", "inInner", "inSystem", "inInherited"}, f"{what}: in each function: {kinds}")
     none = [k[0] for k in known if k[2] == "inNone"]
@@ -135,7 +133,7 @@ def check_capture(name, what):
     with open(out, "rb") as f:
         message = otlp.decode(f.read())
     samples, said = samples_of(message, program.pid), spans.counts_of(message)
-    check_samples(samples, program, what)
+    check_samples(samples, message, program, what)
     n_with = sum(bool(s[4]) for s in samples)
     rig.check(said["linked"] == n_with and n_with < sum(said.values()) <= len(samples),
               f"{what}: {n_with} of {len(samples)} samples are counted as linked: {said}")

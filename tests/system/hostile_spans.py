@@ -84,7 +84,7 @@ def main():
     rig.end(calm.process)
     hostile = {kind: start_hostile(kind) for kind in ("threads", "process")}
     message, hostile_cost = capture(good, hostile.values(), 2)
-    spans.check_samples(spans.samples_of(message, good), good, "beside hostile programs")
+    spans.check_samples(message, good, "beside hostile programs")
     ids = set(good.spans.values())
     for kind, p in hostile.items():
         rig.check(p.poll() is None, f"hostile {kind} runs")

@@ -20,7 +20,6 @@ import rig
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 700 * LENGTH  # samples in spans, of each kind of library; about 1,000 where no CPU is missing
-MIN_SHARE = 0.995 if LENGTH > 1 else 0.99  # a busy host reads some too late, and those have none
 SECONDS = 1.2 * LENGTH
 ALL = collections.Counter()
 OWN = ("in_outer", "in_inner", "in_wild")
@@ -69,14 +68,22 @@ def samples_of(message, program):
     return [s for s in mine if s[0] > max(first.values())] if first else []
 
 
-def check_samples(samples, program, what):
+def check_share(right, inside, message, what):
+    """Of the samples inside of spans nearly all have theirs. A busy host reads some too late, which the window counts."""
+    said = counts_of(message)
+    late = 0 if LENGTH > 1 else min(said["unread"] + said["late"] + said["moved"], 0.05 * inside)
+    rig.check(right >= 0.995 * inside - late, f"{what}: {right} of {inside} have their own: {dict(said)}")
+
+
+def check_samples(message, program, what):
+    samples = samples_of(message, program)
     inside = [(s, program.expected(s[1], s[2])) for s in samples if s[2] in (*OWN, *HANDED)]
     right = sum(s[3] == span for s, span in inside)
     wrong = [(s, span) for s, span in inside if s[3] and s[3] != span]
     ALL.update(inside=len(inside), right=right, wrong=len(wrong))
     rig.check(len(inside) >= WANTED, f"{what}: {len(inside)} samples in spans")
     rig.check(not wrong, f"{what}: none has another's span: {wrong[:3]}")
-    rig.check(right >= MIN_SHARE * len(inside), f"{what}: {right} of {len(inside)} have their own")
+    check_share(right, len(inside), message, what)
     outside = [s for s in samples if s[2] in ("in_none", "in_torn")]
     threads = collections.Counter(f for f, _ in {(s[2], s[1]) for s, span in inside if s[3] == span and s[2] in HANDED})
     rig.check(threads and max(threads.values()) > 1, f"{what}: a span has samples of {max(threads.values())} threads")
@@ -92,7 +99,7 @@ def check_capture(name, *libraries, seconds=SECONDS):
     rig.check(r.status == 0, f"a capture of {what}")
     with open(out, "rb") as f:
         message = otlp.decode(f.read())
-    check_samples(samples_of(message, program), program, what)
+    check_samples(message, program, what)
     rig.end(program.process)
     return program, table, what, message
 

