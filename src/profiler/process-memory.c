@@ -13,6 +13,7 @@
 /* A loader that takes longer is met by a later attempt. */
 #define LOADED_NS (2 * NSEC_PER_SEC)
 /* A collector makes and leaves memory all the time. */
+#define MIN_MAPS_DELAY_NS (5 * NSEC_PER_MSEC)
 #define MAX_MAPS_DELAY_NS NSEC_PER_SEC
 
 static int maps_of(void *ctx)
@@ -36,7 +37,7 @@ void process_memory_init(struct process_memory *m, const struct memory_source *s
 			     .major = major,
 			     .minor = minor,
 			     .max_bytes = MAX_MAPS_BYTES,
-			     .min_delay_ns = MIN_DELAY_NS,
+			     .min_delay_ns = MIN_MAPS_DELAY_NS,
 			     .max_delay_ns = MAX_MAPS_DELAY_NS},
 	};
 }
