@@ -95,6 +95,12 @@ void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, boo
 
 /* Threads of some process tell their spans, which are read while they are blocked. */
 bool attribution_follows_blocks(const struct attribution *a);
+/*
+ * How soon the next drain should come. The frames of some runtimes are read late, and whose process
+ * has ended by then has none: so a young one is read when a twentieth of its life has passed since
+ * the last time. UINT64_MAX: there is none.
+ */
+uint64_t attribution_drain_ns(const struct attribution *a);
 /* The answer of a reader about a blocked thread. */
 void attribution_context(struct attribution *a, const struct blocked_context *context);
 /* Takes MESSAGE_STANDS, for off-CPU time. */

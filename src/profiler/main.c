@@ -136,6 +136,8 @@ static uint64_t drain_ns(const struct profiler *p)
 		ns = LOOK_NS;
 	if (samples_each_block(p) && ns > BLOCKS_NS)
 		ns = BLOCKS_NS;
+	if (p->attribution && ns > attribution_drain_ns(p->attribution))
+		ns = attribution_drain_ns(p->attribution);
 	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
 }
 
@@ -152,9 +154,10 @@ static void read_late(struct profiler *p)
 /* All rings: none needs the timer's drain before that time has passed again. */
 static void drain(struct profiler *p)
 {
-	uint64_t after_ns = drain_ns(p), now;
+	uint64_t after_ns, now;
 
 	profiler_drain(p, false);
+	after_ns = drain_ns(p);
 	now = clock_monotonic_ns();
 	loop_set_timer(p->role.loop, p->drain_timer, after_ns);
 	if (now - p->read_late_ns < after_ns / 2)

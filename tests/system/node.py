@@ -135,6 +135,17 @@ def check_mode(node, what, options, threads, *more):
         check_lines(what, profile)
 
 
+def check_short(node, name):
+    """Of programs that soon end the more is read before they do, the younger they are."""
+    folded = rig.path("short.folded")
+    r = rig.record("-F", "499", "-o", folded, "--", "sh", "-c", f"for i in $(seq 10); do {node} {PROGRAM} 1 as-it-is 300000; done")
+    counts, wrong = judge(rig.read_folded(folded))
+    n = sum(counts.values())
+    text = f"{name}, programs of 0.3 s: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
+    rig.check(r.status == 0 and n > 500 and counts["right"] > 0.7 * n, text)
+    rig.check(counts["wrong"] <= 1 + n // 500, f"{name}, programs of 0.3 s: wrong: {wrong[:3]}")
+
+
 def check_entries(node, name):
     """Baseline code makes its frame by a call, of which small functions that call each other have many samples. In
     Node.js 24 a tenth of them is not proven."""
@@ -221,6 +232,7 @@ def main():
             check_mode(node, f"{name}, {what}", options, 1)
         check_mode(node, f"{name}, 3 threads", [], 3)
         check_mode(node, f"{name}, closures", ["--max-semi-space-size=2"], 1, "closures")
+        check_short(node, name)
         check_copied(node, name)
         check_entries(node, name)
         check_debug(node)
