@@ -82,12 +82,14 @@ static bool find_known(struct v8 *v, uint64_t pc, uint64_t head, struct v8_code 
 	       is_head(v, head, words, pc, ret);
 }
 
-static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
+/* *ret_none: there is no code, and not just memory that cannot be read. */
+static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret, bool *ret_none)
 {
 	size_t i = hash_combine(pc / V8_HEAD_PART, v->owner) % V8_N_HEADS;
 	uint8_t chunk[CHUNK];
 	uint64_t words[2], low = 0;
 
+	*ret_none = false;
 	if (v->memo->heads[i].owner == v->owner && v->memo->heads[i].part == pc / V8_HEAD_PART &&
 	    find_known(v, pc, v->memo->heads[i].head, ret))
 		return true;
@@ -106,6 +108,7 @@ static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
 		v->memo->heads[i].owner = v->owner;
 		return true;
 	}
+	*ret_none = true;
 	return false;
 }
 
@@ -192,12 +195,13 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	struct v8_known_code fresh = {
 		.pc = pc, .owner = v->owner, .innermost = innermost, .first = v->memo->places.n};
 
+	bool none;
+
 	v->stats.learned++;
 	k->pc = 0;
-	if (!find_code(v, pc, &fresh.code)) {
+	if (!find_code(v, pc, &fresh.code, &none)) {
 		fresh.code.at = 0;
-		/* Not because of the budget. */
-		if (v->below.reads_left > 0 && v->below.bytes_left > CHUNK)
+		if (none)
 			*k = fresh;
 		return false;
 	}

@@ -80,6 +80,27 @@ static void test_remembered(void)
 	}
 }
 
+static bool refuse(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	return false;
+}
+
+/* Code in memory that cannot be read yet, as in new memory of a program, is found once it can be. */
+static void test_unread(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		bool (*read)(void *, uint64_t, void *, size_t);
+
+		open_version(versions[v]);
+		read = v8->below.read;
+		v8->below.read = refuse;
+		free(walk_all());
+		v8->below.read = read;
+		free(recorded_process_check(&node, versions[v]));
+		close_version();
+	}
+}
+
 static void test_missing(void)
 {
 	open_version("20");
@@ -451,6 +472,7 @@ int main(void)
 {
 	RUN(test_recorded);
 	RUN(test_remembered);
+	RUN(test_unread);
 	RUN(test_missing);
 	RUN(test_reused);
 	RUN(test_believed);
