@@ -111,9 +111,17 @@ bool readable_is_constant(const struct readable *r, uint64_t address, size_t n)
 	return find_among(r->constant.items, r->constant.n, address, n);
 }
 
+static uint64_t max_delay_ns(const struct readable *r, uint64_t now)
+{
+	uint64_t most = r->max_delay_ns ? r->max_delay_ns : MAX_DELAY_NS;
+	uint64_t of_life = (now - r->begun_ns) / REST_TIMES;
+
+	return of_life < most ? of_life : most;
+}
+
 bool readable_has(struct readable *r, uint64_t address, size_t n)
 {
-	uint64_t now, least;
+	uint64_t now, least, most;
 
 	if (find(r, address, n))
 		return true;
@@ -123,10 +131,10 @@ bool readable_has(struct readable *r, uint64_t address, size_t n)
 	read_maps(r);
 	least = REST_TIMES * (clock_monotonic_ns() - now);
 	least = least > r->min_delay_ns ? least : r->min_delay_ns;
-	if (r->delay_ns < least || find(r, address, n))
-		r->delay_ns = least;
-	else if (r->delay_ns < (r->max_delay_ns ? r->max_delay_ns : MAX_DELAY_NS))
-		r->delay_ns *= 2;
+	most = max_delay_ns(r, now);
+	r->delay_ns = find(r, address, n) ? 0 : 2 * r->delay_ns;
+	r->delay_ns = r->delay_ns < most ? r->delay_ns : most;
+	r->delay_ns = r->delay_ns > least ? r->delay_ns : least;
 	r->next_ns = now + r->delay_ns;
 	return find(r, address, n);
 }

@@ -26,6 +26,9 @@ struct readable {
 	/* The first back-off; longer if it took more than a twentieth of that to read them. */
 	uint64_t min_delay_ns;
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
+	/* When the process began, or something in it that has memory of its own; 0: long ago. Until
+	 * max_delay_ns is less, the last back-off is a twentieth of the time since. CLOCK_MONOTONIC. */
+	uint64_t begun_ns;
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;
 	dev_t shared;

@@ -38,7 +38,8 @@ void process_memory_init(struct process_memory *m, const struct memory_source *s
 			     .minor = minor,
 			     .max_bytes = MAX_MAPS_BYTES,
 			     .min_delay_ns = MIN_MAPS_DELAY_NS,
-			     .max_delay_ns = MAX_MAPS_DELAY_NS},
+			     .max_delay_ns = MAX_MAPS_DELAY_NS,
+			     .begun_ns = clock_monotonic_ns()},
 	};
 }
 

@@ -114,10 +114,36 @@ static void test_again(void)
 	readable_deinit(&r);
 }
 
+/* Of a process that began just now, maps are read again soon, also after many a miss: when a
+ * twentieth of its life has passed. */
+static void test_young(void)
+{
+	struct readable r = begin();
+	long slow_ns = 0;
+
+	r.open_maps = open_slowly;
+	r.ctx = &slow_ns;
+	r.min_delay_ns = 1000;
+	r.begun_ns = clock_monotonic_ns();
+	for (int i = 0; i < 200; i++) {
+		uint64_t start_ns = clock_monotonic_ns(), took_ns, age_ns;
+
+		n_opened = 0;
+		CHECK(!has(&r, (const void *)8));
+		took_ns = clock_monotonic_ns() - start_ns;
+		age_ns = start_ns + took_ns - r.begun_ns;
+		CHECK(n_opened == 0 || r.delay_ns <= 1000 || r.delay_ns <= age_ns / 20 ||
+		      r.delay_ns <= 20 * took_ns);
+		(void)usleep(1000);
+	}
+	readable_deinit(&r);
+}
+
 int main(void)
 {
 	RUN(test_own);
 	RUN(test_refused);
 	RUN(test_again);
+	RUN(test_young);
 	return 0;
 }
