@@ -64,6 +64,12 @@ bool process_memory_try(struct process_memory *m)
 	return m->fd >= 0;
 }
 
+void process_memory_grows(struct process_memory *m)
+{
+	m->readable.begun_ns = clock_monotonic_ns();
+	m->readable.next_ns = 0;
+}
+
 bool process_memory_is_loaded(const struct process_memory *m)
 {
 	return m->delay_ns >= LOADED_NS;

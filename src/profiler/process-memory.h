@@ -41,6 +41,8 @@ bool process_memory_try(struct process_memory *m);
 /* Attempts have been going on for so long that what was not found is not about to be loaded: while
  * a loader maps a library, other bytes stand in its place. */
 bool process_memory_is_loaded(const struct process_memory *m);
+/* Something in it began that has memory of its own: for a while maps are read again soon. */
+void process_memory_grows(struct process_memory *m);
 /* It is what it was thought to be: attempts after this one start anew. */
 void process_memory_keep(struct process_memory *m);
 /* It is another program's by now: to be opened anew, after a while. */

@@ -135,8 +135,20 @@ static struct process_state *state_with_interpreter(struct attribution *a, uint3
 	return s && s->interpreter ? s : NULL;
 }
 
+/* What a thread has of its own is gone at its end, and frames of it cannot be read late. */
+static void see_thread(struct attribution *a, const struct record *r)
+{
+	const struct host_process *p = a->runtimes ? host_process_peek(a->host, r->pid) : NULL;
+	const struct process_state *s = p ? p->user : NULL;
+
+	if (s && s->runtime && runtimes_see_thread(s->runtime))
+		a->newest_runtime_ns = clock_monotonic_ns();
+}
+
 void attribution_see_fork(struct attribution *a, const struct record *r)
 {
+	if (r->pid == r->task.parent_pid)
+		see_thread(a, r);
 	if (r->pid != r->task.parent_pid && a->n_forked < ARRAY_SIZE(a->forked) &&
 	    state_with_interpreter(a, r->task.parent_pid, r->task.parent_tid, r->time_ns))
 		a->forked[a->n_forked++] = r->pid;

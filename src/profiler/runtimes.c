@@ -108,6 +108,15 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 	return NULL;
 }
 
+bool runtimes_see_thread(struct process_runtime *p)
+{
+	bool its_own = p->stepper && stepper_kind(p->stepper) == STEPPER_V8;
+
+	if (its_own)
+		process_memory_grows(&p->memory);
+	return its_own;
+}
+
 /* ---- Processes ---- */
 
 static void give_up(struct process_runtime *p, const char *why)

@@ -32,6 +32,9 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 					     uint32_t major, uint32_t minor);
 struct process_runtime *runtimes_free_process(struct runtimes *r, struct process_runtime *p);
 
+/* A thread began. Does it have functions of its own, which are gone when it ends? */
+bool runtimes_see_thread(struct process_runtime *p);
+
 /* Call it before each walk. */
 void runtimes_begin(struct runtimes *r);
 /* Steps over one frame of the walk, as unwind_foreign_fn. */

@@ -136,14 +136,18 @@ def check_mode(node, what, options, threads, *more):
 
 
 def check_short(node, name):
-    """Of programs that soon end the more is read before they do, the younger they are."""
-    folded = rig.path("short.folded")
-    r = rig.record("-F", "499", "-o", folded, "--", "sh", "-c", f"for i in $(seq 10); do {node} {PROGRAM} 1 as-it-is 300000; done")
-    counts, wrong = judge(rig.read_folded(folded))
-    n = sum(counts.values())
-    text = f"{name}, programs of 0.3 s: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
-    rig.check(r.status == 0 and n > 500 and counts["right"] > 0.7 * n, text)
-    rig.check(counts["wrong"] <= 1 + n // 500, f"{name}, programs of 0.3 s: wrong: {wrong[:3]}")
+    """Programs and workers that soon end are read before that, the sooner the younger they are."""
+    program = f"for i in $(seq 10); do {node} {PROGRAM} 1 as-it-is 300000; done"
+    workers = (f"let n = 10; const next = () => n-- && new (require('worker_threads').Worker)('{PROGRAM}', "
+               "{argv: ['1', 'as-it-is', '300000']}).on('exit', next); next()")
+    for what, command in (("programs", ["sh", "-c", program]), ("workers", [node, "-e", workers])):
+        folded = rig.path("short.folded")
+        r = rig.record("-F", "499", "-o", folded, "--", *command)
+        counts, wrong = judge(rig.read_folded(folded))
+        n = sum(counts.values())
+        text = f"{name}, {what} of 0.3 s: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
+        rig.check(r.status == 0 and n > 500 and counts["right"] > 0.7 * n, text)
+        rig.check(counts["wrong"] <= 1 + n // 500, f"{name}, {what} of 0.3 s: {counts['wrong']} wrong: {wrong[:3]}")
 
 
 def check_entries(node, name):

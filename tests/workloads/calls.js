@@ -143,6 +143,7 @@ function chain_machine(leaf) {
 	sum++;
 }
 
+const begun = process.cpuUsage();
 const life = Number(process.argv[4] || Infinity); // microseconds on a CPU, roughly
 const closures = process.argv[3] === 'closures' || (workerData && workerData.closures);
 const callers = closures ? [chain_closes]
@@ -163,7 +164,7 @@ function chain_main() {
 	}
 	for (const leaf of leaves)
 		chain_awaits(leaf);
-	if (process.cpuUsage().user < life)
+	if (process.cpuUsage(begun).user < life)
 		setImmediate(chain_main);
 }
 
