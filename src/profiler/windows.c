@@ -39,13 +39,21 @@ static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
 	p->offset_known = true;
 }
 
-/* A record may be on its way for a while: what is as young as that may still come. */
+/* A record may be on its way for a while: what is as young as that may still come. 0: the clocks
+ * differ. */
+static uint64_t settled_ns(const struct profiler *p, uint64_t now)
+{
+	return p->setup.events[0].features.clockid ? now - SETTLED_NS : 0;
+}
+
 static void note_drained(struct profiler *p, uint64_t begin_ns, uint64_t youngest_ns, bool flush)
 {
-	uint64_t limit = merger_limit(p->merger), now = begin_ns - (flush ? 0 : SETTLED_NS);
+	uint64_t limit = merger_limit(p->merger), now = settled_ns(p, begin_ns);
 
-	if (!p->setup.events[0].features.clockid)
+	if (now == 0)
 		now = youngest_ns;
+	else if (flush)
+		now = begin_ns;
 	now = now < limit ? now : limit;
 	now = now > youngest_ns ? now : youngest_ns;
 	p->drained_ns = now > p->drained_ns ? now : p->drained_ns;
@@ -73,7 +81,7 @@ void profiler_drain(struct profiler *p, bool flush)
 	if (!p->merger || p->finished)
 		return;
 	role_job_begin(&p->role);
-	merger_begin(p->merger, flush);
+	merger_begin(p->merger, flush ? UINT64_MAX : settled_ns(p, begin_ns));
 	attribution_begin(p->attribution);
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)

@@ -7,8 +7,9 @@
  * the sample rings before those of the side band, so all records that a sample in view may need
  * (mappings made before it) are in view, too. On the other hand, a side-band record (an exec, an
  * unmap) must not come before an older sample that another CPU is still writing: so records later
- * than the latest in view, less a guard, wait for the next drain. If no ring moved since the last
- * drain, a whole poll interval has passed, and nothing waits. Nearly full sample rings are read to
+ * than the latest in view, less a guard, wait for the next drain, unless they are so old that no
+ * other is on its way. If no ring moved since the last drain, a whole poll interval has passed, and
+ * nothing waits. Nearly full sample rings are read to
  * their end: a sample out of order is better than a lost one.
  *
  * A record stays in the ring while the caller uses it. The space of those before goes back to the
@@ -329,7 +330,7 @@ static unsigned int fullest_percent(const struct merger *m)
 	return fullest;
 }
 
-void merger_begin(struct merger *m, bool flush)
+void merger_begin(struct merger *m, uint64_t settled_ns)
 {
 	uint64_t youngest = 0;
 	bool moved;
@@ -338,7 +339,7 @@ void merger_begin(struct merger *m, bool flush)
 	moved = take_heads(m, false);
 	moved |= take_heads(m, true);
 	m->limit = UINT64_MAX;
-	if (moved && !flush && fullest_percent(m) < URGENT_PERCENT) {
+	if (moved && settled_ns != UINT64_MAX && fullest_percent(m) < URGENT_PERCENT) {
 		for (uint32_t i = 0; i < m->sources.n; i++) {
 			const struct source *s = &m->sources.items[i];
 			uint64_t t = source_youngest(layout_of(m, s), s);
@@ -346,6 +347,7 @@ void merger_begin(struct merger *m, bool flush)
 			youngest = t > youngest ? t : youngest;
 		}
 		m->limit = youngest > MERGE_GUARD_NS ? youngest - MERGE_GUARD_NS : 0;
+		m->limit = m->limit > settled_ns ? m->limit : settled_ns;
 	}
 	heap_build(m);
 }

@@ -477,8 +477,11 @@ int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
 void merger_replace_event(struct merger *m, int cpu, uint32_t index, int event_fd);
 /* Removes all rings of the CPU. Records left in them are dropped: drain first. */
 void merger_remove_cpu(struct merger *m, int cpu);
-/* Begins a drain: takes all heads. */
-void merger_begin(struct merger *m, bool flush);
+/*
+ * Begins a drain: takes all heads. settled_ns: no record up to that time (perf clock) is on its way
+ * any more; 0: that is not known; UINT64_MAX: none is at all.
+ */
+void merger_begin(struct merger *m, uint64_t settled_ns);
 /* true and the next record; false: this drain is done, and the ring space of all its records
  * released. */
 bool merger_next(struct merger *m, struct record *ret);

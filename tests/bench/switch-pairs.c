@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	begin = cpu_ns();
 	for (int i = 0; i < rounds; i++) {
 		__atomic_store_n(&page->data_head, heads[i], __ATOMIC_RELEASE);
-		merger_begin(m, false);
+		merger_begin(m, 0);
 		attribution_begin(a);
 		for (; merger_next(m, &r); n++)
 			(void)attribution_record(a, &r);

@@ -159,7 +159,7 @@ static void test_order_and_guard(void)
 	write_sample(&s1, 3, t + 7, 3);
 	write_comm(&b0, 4, t + 7); /* the same time: what explains comes first */
 	write_comm(&b0, 5, t + GUARD + 7);
-	merger_begin(m, false);
+	merger_begin(m, 0);
 	expect(m, RECORD_COMM, 2, t + 5);
 	expect(m, RECORD_COMM, 4, t + 7);
 	expect(m, RECORD_SAMPLE, 3, t + 7);
@@ -170,19 +170,26 @@ static void test_order_and_guard(void)
 	/* A late record, older than the one that waited, now comes before it. */
 	write_comm(&b1, 6, t + 9);
 	write_sample(&s1, 7, t + 3 * GUARD, 3);
-	merger_begin(m, false);
+	merger_begin(m, 0);
 	expect(m, RECORD_COMM, 6, t + 9);
 	expect(m, RECORD_SAMPLE, 1, t + 10);
 	expect(m, RECORD_COMM, 5, t + GUARD + 7);
 	CHECK(!merger_next(m, &r));
 	/* Nothing moved since: nothing is on its way. */
-	merger_begin(m, false);
+	merger_begin(m, 0);
 	expect(m, RECORD_SAMPLE, 7, t + 3 * GUARD);
 	CHECK(!merger_next(m, &r));
 	/* And a flush does not wait at all. */
 	write_comm(&b0, 8, t + 3 * GUARD + 1);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	expect(m, RECORD_COMM, 8, t + 3 * GUARD + 1);
+	CHECK(!merger_next(m, &r));
+	/* What is old enough does not wait, even if nothing came after it. */
+	write_comm(&b0, 9, t + 4 * GUARD);
+	write_comm(&b0, 10, t + 4 * GUARD + 1);
+	merger_begin(m, t + 4 * GUARD);
+	expect(m, RECORD_COMM, 9, t + 4 * GUARD);
+	CHECK(!merger_next(m, &r));
 	drop_writer(&s0);
 	drop_writer(&s1);
 	drop_writer(&b0);
@@ -199,7 +206,7 @@ static void test_tail_is_released_in_parts(void)
 
 	for (uint32_t i = 1; i <= 200; i++)
 		write_sample(&s, i, 100 * i, 1);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	for (; merger_next(m, &r); begin += 72) {
 		CHECK_INT(s.page->data_tail, <=, (int64_t)begin);
 		CHECK_INT(s.page->data_tail, >=, (int64_t)begin - RING_BYTES / 64);
@@ -213,7 +220,7 @@ static void test_tail_is_released_in_parts(void)
 	/* A large one at once. */
 	write_sample(&s, 1, 100 * 201, 200);
 	write_sample(&s, 2, 100 * 202, 1);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(s.page->data_tail, ==, 200 * 72);
 	CHECK(merger_next(m, &r));
@@ -234,7 +241,7 @@ static void test_wrap(void)
 
 		write_sample(&s, i, time_ns++, n);
 		n_wrapped += before / RING_BYTES != s.head / RING_BYTES;
-		merger_begin(m, true);
+		merger_begin(m, UINT64_MAX);
 		CHECK(merger_next(m, &r));
 		CHECK_INT(r.type, ==, RECORD_SAMPLE);
 		CHECK_INT(r.tid, ==, i);
@@ -277,7 +284,7 @@ static void test_random_rings(void)
 			write_sample(&w[k], i, now, random_next(&state) % 20);
 		if (random_next(&state) % 50 && i != N_RECORDS)
 			continue;
-		merger_begin(m, i == N_RECORDS);
+		merger_begin(m, i == N_RECORDS ? UINT64_MAX : 0);
 		while (merger_next(m, &r)) {
 			CHECK(r.type != RECORD_BAD);
 			CHECK(r.time_ns >= last);
@@ -304,7 +311,7 @@ static void test_damaged_ring(void)
 	put_header(&s, PERF_RECORD_SAMPLE, 4);
 	write_sample(&s, 3, 30, 1);
 	write_comm(&b, 4, 40);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	expect(m, RECORD_COMM, 1, 10);
 	expect(m, RECORD_SAMPLE, 2, 20);
 	CHECK(merger_next(m, &r));
@@ -314,18 +321,18 @@ static void test_damaged_ring(void)
 	/* The ring goes on behind what could not be read. */
 	CHECK_INT(s.page->data_tail, ==, s.head);
 	write_sample(&s, 5, 50, 1);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	expect(m, RECORD_SAMPLE, 5, 50);
 	/* A size beyond what is written; a head further than the ring is long. */
 	put_header(&s, PERF_RECORD_SAMPLE, 4096);
 	publish(&s);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.type, ==, RECORD_BAD);
 	CHECK(!merger_next(m, &r));
 	s.head += 5 * RING_BYTES;
 	publish(&s);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.type, ==, RECORD_BAD);
 	CHECK(!merger_next(m, &r));
@@ -342,7 +349,7 @@ static void test_remove_in_the_middle(void)
 	write_sample(&s0, 1, 10, 1);
 	write_sample(&s1, 2, 20, 1);
 	write_sample(&s0, 3, 30, 1);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	expect(m, RECORD_SAMPLE, 1, 10);
 	merger_remove_cpu(m, 0);
 	expect(m, RECORD_SAMPLE, 2, 20);
@@ -360,11 +367,11 @@ static void test_urgent_ring_is_emptied(void)
 
 	while (s.head < RING_BYTES / 2)
 		write_sample(&s, 1, time_ns++, 100);
-	merger_begin(m, false);
+	merger_begin(m, 0);
 	CHECK(!merger_next(m, &r));
 	while (s.head < RING_BYTES / 10 * 9)
 		write_sample(&s, 1, time_ns++, 100);
-	merger_begin(m, false);
+	merger_begin(m, 0);
 	while (merger_next(m, &r))
 		;
 	CHECK_INT(s.page->data_tail, ==, s.head);
@@ -379,7 +386,7 @@ static void test_lost_is_told(void)
 
 	write_lost(&b, 7, 10);
 	write_lost(&b, 5, 20);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.type, ==, RECORD_LOST);
 	CHECK_INT(r.lost, ==, 7);
@@ -451,7 +458,7 @@ static void test_lost_is_read(void)
 	write_count(&sideband, 5);
 	check_losses(m, 3, 5);
 	write_lost(&b, 6, 10);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.lost, ==, 1);
 	write_count(&samples, 3);
@@ -484,7 +491,7 @@ static struct merger *next_reader(const struct writer *w, struct ledger *ledger)
 	ring.fd = -1;
 	merger_keep_ledger(m, ledger);
 	CHECK_INT(merger_add_ring(m, 0, 0, &ring), ==, 0);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	return m;
 }
 
@@ -575,7 +582,7 @@ static void test_losses_are_told_once(void)
 	CHECK(!merger_next(m, &r));
 	check_tally(ledger, 1, 0, 5);
 	write_lost(&w, 2, 20);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.lost, ==, 2);
 	CHECK(!merger_next(m, &r));
@@ -620,7 +627,7 @@ static void test_two_events(void)
 		else
 			write_comm(&b0, i, i);
 	}
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	for (uint32_t i = 0; i < 100; i++) {
 		CHECK(merger_next(m, &r));
 		CHECK_INT(r.type, ==, i % 3 == 2 ? RECORD_COMM : RECORD_SAMPLE);
@@ -632,7 +639,7 @@ static void test_two_events(void)
 	}
 	CHECK(!merger_next(m, &r));
 	merger_remove_cpu(m, 0);
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	CHECK(!merger_next(m, &r));
 	for (uint32_t i = 2; i < SAMPLE_MAX_EVENTS; i++)
 		CHECK_INT(merger_add_event(m, &counted, &features), ==, 0);

@@ -93,7 +93,7 @@ static void check(uint32_t max, uint64_t ns)
 	n_all += n;
 	CHECK_INT(sample_enable_cpu(&cpu, false), ==, 0);
 	/* The owner finds all of them, in this order, and none in front of the first. */
-	merger_begin(m, true);
+	merger_begin(m, UINT64_MAX);
 	while (merger_next(m, &r)) {
 		if (r.type != RECORD_SAMPLE || k == n)
 			continue;

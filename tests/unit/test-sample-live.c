@@ -150,7 +150,7 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 	struct sample_losses losses;
 	uint64_t lost = 0;
 
-	merger_begin(s->m, flush);
+	merger_begin(s->m, flush ? UINT64_MAX : 0);
 	while (merger_next(s->m, &r)) {
 		CHECK(r.type != RECORD_BAD);
 		n_records++;
@@ -377,7 +377,7 @@ static void test_attached_task(void)
 	(void)kill(second, SIGKILL);
 	(void)waitpid(first, NULL, 0);
 	(void)waitpid(second, NULL, 0);
-	merger_begin(s.m, true);
+	merger_begin(s.m, UINT64_MAX);
 	while (merger_next(s.m, &r)) {
 		of_first += r.type == RECORD_SAMPLE && r.pid == (uint32_t)first;
 		of_second += r.type == RECORD_SAMPLE && r.pid == (uint32_t)second;
@@ -409,7 +409,7 @@ static void test_second_reader(void)
 		CHECK_INT(merger_add_cpu(heir, &s.cpus[i]), ==, 0);
 	s.m = merger_free(s.m);
 	burn(100 * NSEC_PER_MSEC);
-	merger_begin(heir, true);
+	merger_begin(heir, UINT64_MAX);
 	while (merger_next(heir, &r)) {
 		CHECK(r.type != RECORD_BAD);
 		if (features.clockid)

@@ -132,7 +132,7 @@ static void listen_to(struct session *s, pid_t pid, bool flush, struct tale *t)
 	struct sample_switch sw = {.prev_state = 0};
 	struct record r;
 
-	merger_begin(s->m, flush);
+	merger_begin(s->m, flush ? UINT64_MAX : 0);
 	while (merger_next(s->m, &r)) {
 		if (r.type == RECORD_SWITCH_IN && r.tid == (uint32_t)pid)
 			on_in(t, r.time_ns);
