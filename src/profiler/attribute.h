@@ -98,7 +98,8 @@ bool attribution_follows_blocks(const struct attribution *a);
 /*
  * How soon the next drain should come. The frames of some runtimes are read late, and whose process
  * has ended by then has none: so a young one is read when a twentieth of its life has passed since
- * the last time. UINT64_MAX: there is none.
+ * the last time. Of interpreters we find the next one soon that begins after one. UINT64_MAX: there
+ * is none.
  */
 uint64_t attribution_drain_ns(const struct attribution *a);
 /* The answer of a reader about a blocked thread. */

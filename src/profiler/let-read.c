@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/profiler/attribute-internal.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define SECONDS 600 /* between two warnings */
@@ -10,6 +11,9 @@ void attribution_let_read(struct attribution *a, struct process_state *s,
 {
 	s->interpreter =
 		readers_add_interpreter(a->readers, p, image, key->major, key->minor, a->time_ns);
+	/* A fork server has many, and its next ones are known sooner. */
+	if (s->interpreter)
+		a->newest_runtime_ns = clock_monotonic_ns();
 	if (s->interpreter || s->not_read)
 		return;
 	s->not_read = true;
