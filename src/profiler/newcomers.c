@@ -23,14 +23,19 @@ struct newcomers {
 
 static void watch(struct newcomers *n, int fd);
 
-/* What was written since the wake-up is told again: such a look has another one behind it. */
+/*
+ * Nobody tells what was written between the wake-up and now: epoll asks a ring when it is added, and
+ * again before it reports it, and a ring tells only once. So such a look has another one behind it.
+ */
 static void on_timer(void *ctx)
 {
 	struct newcomers *n = ctx;
 
-	n->due = false;
+	n->due = n->woken.n > 0;
 	n->looked_ns = clock_monotonic_ns();
 	n->look(n->ctx);
+	if (n->due)
+		loop_set_timer(n->loop, n->timer, GAP_NS);
 	for (uint32_t i = 0; i < n->woken.n; i++)
 		watch(n, n->woken.items[i]);
 	array_clear(&n->woken);

@@ -4,7 +4,8 @@
  * Notices soon that programs and processes begin, by the rings of the side band: each begins with a
  * record there. Without that, one would be known at the next drain only, which may be 200 ms later.
  * Threads that begin or end wake it, too. Where nothing does, nothing wakes up; where many do, a
- * look follows at most every 50 ms, and the kernel wakes nobody in between.
+ * look follows at most every 50 ms, and the kernel wakes nobody in between. The last look has one
+ * more behind it, for what came in between.
  */
 #include "util/cleanup.h"
 #include "util/loop.h"
