@@ -105,7 +105,9 @@ struct ruby {
 	uint64_t vm_variable; /* address of the pointer to the VM */
 	uint64_t vm;	      /* what that was; 0: not read yet */
 	struct trust vm_trust;
-	uint64_t symbols; /* address of the table of names; 0: not known */
+	uint64_t symbols;     /* address of the table of names; 0: not known */
+	uint64_t reads_it;    /* address of a function that reads it; 0: there is none */
+	uint32_t look_for_it; /* in a walk from this one on */
 	struct ruby_thread threads[RUBY_N_THREADS];
 	struct ruby_memo *memo;
 	uint32_t owner;		      /* its number there */
@@ -130,8 +132,6 @@ uint64_t ruby_find_context(struct ruby *p, uint32_t tid);
 bool ruby_find_string(struct ruby *p, uint64_t at, bool its_end, strid *ret);
 /* Element i of an array; 0: it is none, or not that long. */
 uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i);
-/* Finds out where names of methods are. */
-void ruby_find_symbols(struct ruby *p);
 /* The name of a method by its number; empty: not known. */
 strid ruby_find_name(struct ruby *p, uint64_t id);
 /* Whether an object that is not one of the language's is of that kind; flags: its first word. */

@@ -127,15 +127,18 @@ uint64_t ruby_element(struct ruby *p, uint64_t array, uint64_t i)
 	return memory_u64(&p->base.memory, data + i * 8);
 }
 
-/* A function that walks over all names begins with a look at their table. */
-void ruby_find_symbols(struct ruby *p)
+/* Where names of methods are. A program that begins has none yet, or its memory cannot be read yet:
+ * so attempts go on, but are ever rarer. */
+static void find_symbols(struct ruby *p)
 {
-	uint64_t function = image_symbol(&p->base.image, "rb_sym_all_symbols"), at;
+	uint32_t walk = p->base.walks.walk;
 
+	if (!p->reads_it || walk < p->look_for_it)
+		return;
+	p->look_for_it = walk + walk / 2 + 1;
 	for (size_t i = 0; i < MAX_LOADS && !p->symbols; i++) {
-		uint64_t last;
+		uint64_t at = arch_loaded_variable(&p->base.memory, p->reads_it, i), last;
 
-		at = arch_loaded_variable(&p->base.memory, function, i);
 		if (at < p->base.image.start + SYMBOLS_STRINGS || at >= p->base.image.end)
 			continue;
 		at -= SYMBOLS_STRINGS;
@@ -155,6 +158,8 @@ strid ruby_find_name(struct ruby *p, uint64_t id)
 
 	if (id && n->id == id && n->owner == p->owner)
 		return n->text;
+	if (!p->symbols)
+		find_symbols(p);
 	if (!p->symbols || serial >= MAX_SYMBOLS)
 		return STRID_EMPTY;
 	names = ruby_element(p, memory_u64(&p->base.memory, p->symbols + SYMBOLS_IDS),

@@ -36,7 +36,8 @@ static int read_image(struct ruby *p, const char **ret_why)
 	}
 	if (!memory_u64(&p->base.memory, p->vm_variable))
 		return -EAGAIN;
-	ruby_find_symbols(p);
+	/* It walks over all names, and begins with a look at their table. */
+	p->reads_it = image_symbol(&p->base.image, "rb_sym_all_symbols");
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "runtimes/ruby-internal.h"
 #include "runtimes/trust.h"
 #include "tests/runtimes/recorded-chain.h"
 #include "tests/unit/recorded-process.h"
@@ -79,6 +80,44 @@ static void test_recorded(void)
 	for (int i = 0; i < N_RECORDINGS; i++) {
 		open_recording(i);
 		free(recorded_process_check(&process, recordings[i].name));
+		close_recording();
+	}
+}
+
+static uint64_t hidden; /* this word of memory cannot be read */
+static bool (*read_all)(void *, uint64_t, void *, size_t);
+
+static bool read_others(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (hidden && address <= hidden && hidden - address < n)
+		return false;
+	return read_all(ctx, address, ret, n);
+}
+
+/* Ruby's names of methods are not there yet when a program begins, and are found later on. */
+static void test_late_names(void)
+{
+	struct chained_frame frames[CHAIN_MAX_FRAMES];
+
+	for (int i = 0; i < N_RECORDINGS; i++) {
+		size_t n;
+
+		if (recordings[i].kind != INTERP_RUBY)
+			continue;
+		open_recording(i);
+		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		hidden = ((struct ruby *)interp)->symbols;
+		CHECK(hidden != 0);
+		read_all = process.memory.read;
+		process.memory.read = read_others;
+		CHECK_INT(start(&process), ==, 0);
+		for (int k = 0; k < 3; k++)
+			CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		hidden = 0;
+		for (int k = 0; k < 3; k++)
+			CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
+		free(recorded_process_check(&process, recordings[i].name));
+		process.memory.read = read_all;
 		close_recording();
 	}
 }
@@ -435,6 +474,7 @@ static void test_endless_symbols(void)
 int main(void)
 {
 	RUN(test_recorded);
+	RUN(test_late_names);
 	RUN(test_entries);
 	RUN(test_limits);
 	RUN(test_believed);
