@@ -33,7 +33,9 @@
 /* Of one CPU: of the reader's whole CPU time, which is looked at once in so many reads. */
 #define SHARE_PERCENT	   5
 #define READS_OF_ONE_SHARE 16
-#define MAX_BLOCKED	   32 /* threads that the profiler asks for, at a time */
+/* Of blocked threads, besides that: few reads, and each is all that is known of a long time. */
+#define BLOCKED_PERCENT 1
+#define MAX_BLOCKED	32 /* threads that the profiler asks for, at a time */
 
 struct reader_role {
 	struct role role;
@@ -47,7 +49,7 @@ struct reader_role {
 	int profiler; /* a socket; negative: none */
 	struct clients *clients;
 	struct teller *teller; /* NULL: nobody listens */
-	struct time_share share;
+	struct time_share share, blocked_share;
 	uint32_t n_shared; /* reads */
 	bool may_read;
 	struct moment rest, last; /* with nothing left to do; at the end of the last read */
@@ -111,12 +113,13 @@ static void refuse_span(struct reader_role *r)
 		r->stack.span = FRAME_RECORD_SPAN_LATE;
 }
 
+/* Once it has to wait, each read looks again: where few threads are read, 16 of them are long. */
 static bool may_read(struct reader_role *r)
 {
 	uint64_t now;
 
-	if (r->n_shared++ % READS_OF_ONE_SHARE != 0)
-		return r->may_read;
+	if (r->n_shared++ % READS_OF_ONE_SHARE != 0 && r->may_read)
+		return true;
 	now = clock_monotonic_ns();
 	if (r->n_shared > 1)
 		time_share_end(&r->share, now);
@@ -258,7 +261,7 @@ static void leave_profiler(struct reader_role *r)
 _Static_assert((int)MESSAGE_MAX_CONTEXT == (int)FRAME_RECORD_MAX_CONTEXT, "an answer has all");
 
 /* The context of a thread that should be blocked: the profiler finds out whether it was. */
-static void read_blocked(struct reader_role *r, struct message *m)
+static void read_blocked(struct reader_role *r, struct message *m, bool allowed)
 {
 	struct reader_client *client = clients_find(r->clients, m->context.pid);
 	/* It is as it was when the block began: there is no hurry. */
@@ -266,8 +269,8 @@ static void read_blocked(struct reader_role *r, struct message *m)
 		.tid = m->context.tid, .cpu = m->context.cpu, .time_ns = clock_monotonic_ns()};
 
 	r->context.n = 0;
-	m->context.span = client && may_read(r) ? client_read_context(client, &sample, &r->context)
-						: FRAME_RECORD_SPAN_UNREAD;
+	m->context.span = client && allowed ? client_read_context(client, &sample, &r->context)
+					    : FRAME_RECORD_SPAN_UNREAD;
 	m->context.read_ns = clock_monotonic_ns();
 	m->context.n = r->context.n;
 	memcpy(m->context.bytes, r->context.bytes, r->context.n);
@@ -279,16 +282,19 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 	struct reader_role *r = ctx;
 	struct message m;
 	int fds[2], e = -EAGAIN;
+	bool allowed;
 
 	/* Their threads go on once it rests. */
 	if (r->teller)
 		read_new(r);
+	allowed = time_share_begin(&r->blocked_share, clock_monotonic_ns());
 	for (int i = 0; i < MAX_BLOCKED && (e = message_recv(fd, &m, fds, MSG_DONTWAIT)) > 0; i++) {
 		if (m.type == MESSAGE_CONTEXT)
-			read_blocked(r, &m);
+			read_blocked(r, &m, allowed);
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
 	}
+	time_share_end(&r->blocked_share, clock_monotonic_ns());
 	if (e <= 0 && e != -EAGAIN)
 		leave_profiler(r);
 	rest(r);
@@ -392,9 +398,10 @@ int role_reader_main(void)
 	r->profiler = -EBADF;
 	for (int i = 0; i < READER_MAX_EVENTS; i++)
 		r->watched[i].event = -EBADF;
-	r->share.percent = SHARE_PERCENT;
-	r->share.only_cpu = true;
-	r->share.save_ns = NSEC_PER_SEC;
+	r->share = (struct time_share){
+		.percent = SHARE_PERCENT, .only_cpu = true, .save_ns = NSEC_PER_SEC};
+	r->blocked_share = r->share;
+	r->blocked_share.percent = BLOCKED_PERCENT;
 	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
 	(void)signal(SIGXCPU, on_overrun);
 	if (e == 0)
