@@ -248,8 +248,9 @@ def check_blocked(name, *args):
     of = collections.Counter()
     for (_, span), ns in mine.items():
         of[kinds.get(span)] += ns
-    # A whole host that is idle is looked at five times a second, so some are over by then.
-    rig.check(after["in_long"] > 0 and of["in_long"] >= (0.5 if args else 0.95) * after["in_long"],
+    # Where others switch so often that blocks are followed in turns, few are seen whole.
+    share = 0 if "off-CPU time is measured 1/" in r.err else 0.95
+    rig.check(after["in_long"] > 0 and of["in_long"] > share * after["in_long"],
               f"{what}: long ones: {of['in_long'] / 1e9:.3f} s have their span, {after['in_long'] / 1e9:.3f} s were after it was known")
     if not args:  # of a whole host others count, too
         # The thread that waits for the others is in no span, either.
