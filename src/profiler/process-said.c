@@ -31,8 +31,9 @@
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
 #define LOOK_SAMPLES	     128
 #define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
-#define MAX_PAID_SAMPLES     16384 /* that pay for later looks */
-#define MAX_SIZES	     256   /* a descriptor each */
+#define MAX_PAID_SAMPLES     16384		   /* that pay for later looks */
+#define FREE_NS		     (200 * NSEC_PER_MSEC) /* between looks that nobody pays for */
+#define MAX_SIZES	     256		   /* a descriptor each */
 #define SCHEMA_SECONDS	     600
 
 /* The attributes of a process while they are collected. */
@@ -466,21 +467,32 @@ static bool is_paid(struct sayings *of, const struct host_process *p)
 }
 
 /* Then it has mapped no context since it was asked, unless it has unmapped as much. */
-static bool is_same_size(struct process_said *s, uint64_t now_ns)
+static bool is_same_size(struct process_said *s, const struct sayings *of, uint64_t now_ns)
 {
 	return s->looked && !s->published_ns && now_ns - s->asked_ns < LONGEST_DELAY_NS &&
-	       process_size_is_same(&s->size);
+	       process_size_is_same(&s->size, now_ns, of->interval_ns);
+}
+
+/* A program whose size has stood for a while and changes now is worth a look that nobody pays for.
+ * One that always changes is not. */
+static bool has_news(const struct process_said *s, struct sayings *of, uint64_t now_ns)
+{
+	if (!s->size.open || !s->size.stood || now_ns < of->next_free_ns)
+		return false;
+	of->next_free_ns = now_ns + FREE_NS;
+	return true;
 }
 
 /* Before it is asked. Of those that live for long: to open it is a question, too. */
-static void keep_size(struct process_said *s, struct sayings *of, const struct host_process *p)
+static void keep_size(struct process_said *s, struct sayings *of, const struct host_process *p,
+		      uint64_t now_ns)
 {
 	bool was_open = s->size.open;
 
 	if (s->published_ns ||
 	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
 		return;
-	process_size_keep(&s->size, of->outside, p->pid);
+	process_size_keep(&s->size, of->outside, p->pid, now_ns);
 	of->n_sizes += s->size.open && !was_open;
 }
 
@@ -519,7 +531,7 @@ static bool ask(struct process_said *s, struct sayings *of, const struct host_pr
 
 	s->next_ns = now_ns + SOON_NS;
 	s->asked_ns = now_ns;
-	keep_size(s, of, p);
+	keep_size(s, of, p, now_ns);
 	changed = s->looked ? has_changed(s, of, p) : 1;
 	if (changed < 0 || (changed && !ask_for_all(s, of, p, in_pod)))
 		return false;
@@ -544,8 +556,8 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 		s->next_ns = now_ns + YOUNG_NS;
 		return;
 	}
-	same = is_same_size(s, now_ns);
-	if (early && !same && !is_paid(of, p))
+	same = is_same_size(s, of, now_ns);
+	if (early && !same && !has_news(s, of, now_ns) && !is_paid(of, p))
 		return;
 	s->looked_ns = now_ns;
 	if ((!same && !ask(s, of, p, in_pod, now_ns)) || (same && early))

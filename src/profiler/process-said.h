@@ -8,8 +8,9 @@
  * The first look at a process is a moment after its start. While it publishes nothing, the next
  * looks come soon, then less and less often; soon again if it maps more code; and at each interval
  * as long as there are so many samples that the looks cost little beside them. While its size is
- * exactly the same it has published nothing, which is believed for a minute. Once it has published
- * a context, there is a look at each interval.
+ * exactly the same it has published nothing, which is believed for a minute; if it was the same for
+ * an interval and then is not, the look is free. Once it has published a context, there is a look
+ * at each interval.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,7 @@ struct sayings {
 	size_t n_bytes;		  /* of all attributes kept; bounded */
 	uint64_t n_refused;	  /* attributes that did not fit, each once for its process */
 	uint64_t n_samples;	  /* credit of samples for looks; bounded */
+	uint64_t next_free_ns;	  /* of a look that they do not pay for */
 	uint32_t n_sizes;	  /* of processes whose sizes are known; bounded */
 	struct log_ratelimit schemas;
 };

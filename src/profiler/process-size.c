@@ -8,7 +8,7 @@
 #define STATM_BYTES 128
 
 /* "SIZE RESIDENT SHARED TEXT 0 DATA 0" in pages. A process without memory has 0 of all. */
-static bool read_sizes(int fd, uint64_t *ret_all, uint64_t *ret_data)
+static bool read_sizes(int fd, struct process_pages *ret)
 {
 	char text[STATM_BYTES], *at = text;
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
@@ -19,28 +19,54 @@ static bool read_sizes(int fd, uint64_t *ret_all, uint64_t *ret_data)
 	text[n] = '\0';
 	for (int i = 0; i < 6; i++)
 		sizes[i] = strtoull(at, &at, 10);
-	*ret_all = sizes[0];
-	*ret_data = sizes[5];
+	*ret = (struct process_pages){.all = sizes[0], .data = sizes[5]};
 	return sizes[0] > 0;
 }
 
-void process_size_keep(struct process_size *s, struct outside *o, uint32_t pid)
+static bool are_same(const struct process_pages *a, const struct process_pages *b)
+{
+	return a->all == b->all && a->data == b->data;
+}
+
+void process_size_keep(struct process_size *s, struct outside *o, uint32_t pid, uint64_t now_ns)
 {
 	if (!s->open) {
 		s->fd = outside_open_resident(o, pid);
 		s->open = s->fd >= 0;
 	}
-	s->differs = !s->open || !read_sizes(s->fd, &s->all_pages, &s->data_pages);
+	s->differs = !s->open || !read_sizes(s->fd, &s->kept);
+	s->stood = false;
+	if (s->differs)
+		return;
+	if (!are_same(&s->kept, &s->last))
+		s->since_ns = now_ns;
+	s->last = s->kept;
+	s->read_ns = now_ns;
 }
 
-bool process_size_is_same(struct process_size *s)
+/* false: it has ended. */
+static bool look(struct process_size *s, uint64_t now_ns, uint64_t min_ns)
 {
-	uint64_t all, data;
+	struct process_pages pages;
 
-	if (s->open && !s->differs)
-		s->differs = !read_sizes(s->fd, &all, &data) || all != s->all_pages ||
-			     data != s->data_pages;
-	return s->open && !s->differs;
+	if (!read_sizes(s->fd, &pages))
+		return false;
+	if (!are_same(&pages, &s->last)) {
+		s->stood |= s->read_ns - s->since_ns >= min_ns;
+		s->since_ns = now_ns;
+	}
+	s->last = pages;
+	s->read_ns = now_ns;
+	return true;
+}
+
+bool process_size_is_same(struct process_size *s, uint64_t now_ns, uint64_t min_ns)
+{
+	if (!s->open)
+		return false;
+	if (!s->differs || now_ns - s->read_ns >= min_ns)
+		s->differs |= !look(s, now_ns, min_ns) || !are_same(&s->last, &s->kept);
+	return !s->differs;
 }
 
 void process_size_close(struct process_size *s)

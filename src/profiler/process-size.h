@@ -11,13 +11,20 @@ struct outside;
 
 /* {0} at first. */
 struct process_size {
-	bool open, differs;
+	bool open, differs, stood;
 	int fd; /* its statm, which stays that of this process */
-	uint64_t all_pages, data_pages;
+	struct process_pages {
+		uint64_t all, data;
+	} kept, last;
+	uint64_t since_ns, read_ns; /* when the last sizes were read first, and last */
 };
 
 /* Its sizes of now are those to compare with. Opens statm if it is not open yet, by a question. */
-void process_size_keep(struct process_size *s, struct outside *o, uint32_t pid);
-/* Whether it has these still. false also if that is not known; once false, until they are kept. */
-bool process_size_is_same(struct process_size *s);
+void process_size_keep(struct process_size *s, struct outside *o, uint32_t pid, uint64_t now_ns);
+/*
+ * Whether it has these still. false also if that is not known; once false, until they are kept.
+ * Then s->stood says whether it has had other sizes, after it had stood for so long. min_ns: also
+ * between reads of sizes that differ.
+ */
+bool process_size_is_same(struct process_size *s, uint64_t now_ns, uint64_t min_ns);
 void process_size_close(struct process_size *s);

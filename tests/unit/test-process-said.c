@@ -116,6 +116,7 @@ static void test_silent_process(void)
 	struct process_said s = {.text = NULL};
 	uint64_t now = second;
 
+	of.interval_ns = 5 * second;
 	CHECK_INT(look(&s, mapper.pid, 1, age / 2, now), ==, NO_QUESTION);
 	now += second;
 	CHECK_INT(look(&s, mapper.pid, 1, age, now), ==, ALL_IT_SAYS);
@@ -126,6 +127,7 @@ static void test_silent_process(void)
 		CHECK_INT(look(&s, mapper.pid, 1, age, now), ==, CONTEXT_ALONE);
 	}
 	process_said_deinit(&s, &of);
+	of.interval_ns = 0;
 }
 
 /* A process whose size is the same is asked once a minute, and soon when it is another. */
@@ -157,6 +159,76 @@ static void test_process_that_stays(void)
 	of.n_samples = 0;
 }
 
+/* Asked so often that its next turn is half a minute away; its size is kept. */
+static uint64_t let_rest(struct process_said *s, uint64_t now_ns)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+
+	CHECK_INT(look(s, mapper.pid, 10, age, now_ns), ==, ALL_IT_SAYS);
+	for (uint64_t delay = 4 * second; delay <= 16 * second; delay *= 2) {
+		map_a_page();
+		CHECK_INT(look(s, mapper.pid, 10, age, now_ns += delay), ==, CONTEXT_ALONE);
+	}
+	return now_ns;
+}
+
+/* No samples pay: one that has stood and maps something is asked, one that always does is not. */
+static void test_size_that_stood(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL}, busy = {.text = NULL};
+	uint64_t now = let_rest(&s, second);
+
+	(void)let_rest(&busy, second);
+	of.interval_ns = 5 * second;
+	of.next_free_ns = of.n_samples = 0;
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * second), ==, NO_QUESTION);
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 10 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&busy, mapper.pid, 10, age, now + 10 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 15 * second), ==, NO_QUESTION);
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 20 * second - 1), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 20 * second), ==, CONTEXT_ALONE);
+	CHECK_INT(look(&busy, mapper.pid, 10, age, now + 20 * second), ==, NO_QUESTION);
+	map_a_page();
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 25 * second), ==, NO_QUESTION);
+	process_said_deinit(&s, &of);
+	process_said_deinit(&busy, &of);
+	of.interval_ns = 0;
+	of.n_samples = 0;
+}
+
+/* Of many that do so at once, five a second are asked; the others then. */
+static void test_sizes_that_stood(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s[4] = {{.text = NULL}};
+	uint64_t now = 0;
+
+	for (int i = 0; i < 4; i++)
+		now = let_rest(&s[i], second);
+	of.interval_ns = 5 * second;
+	of.next_free_ns = of.n_samples = 0;
+	for (int i = 0; i < 8; i++)
+		CHECK_INT(look(&s[i % 4], mapper.pid, 10, age,
+			       now + (uint64_t)(i < 4 ? 5 : 10) * second),
+			  ==, NO_QUESTION);
+	map_a_page();
+	now += 15 * second;
+	for (int i = 0; i < 4; i++, now += 200 * NSEC_PER_MSEC) {
+		CHECK_INT(look(&s[i], mapper.pid, 10, age, now), ==, CONTEXT_ALONE);
+		for (int k = i + 1; k < 4; k++)
+			CHECK_INT(look(&s[k], mapper.pid, 10, age, now + 199 * NSEC_PER_MSEC), ==,
+				  NO_QUESTION);
+	}
+	for (int i = 0; i < 4; i++)
+		process_said_deinit(&s[i], &of);
+	of.interval_ns = 0;
+	of.n_samples = 0;
+}
+
 /* Processes that began at any time are looked at together from then on. */
 static void test_looks_come_together(void)
 {
@@ -181,6 +253,7 @@ static void test_new_mappings(void)
 	uint32_t n_mappings = 1;
 	int n_asked = 0;
 
+	of.interval_ns = 5 * second;
 	for (int i = 0; i < 7; now += 64 * second, i++)
 		CHECK_INT(look(&s, mapper.pid, n_mappings, age, now), !=, NO_QUESTION);
 	/* Its next turn is a minute away each time. */
@@ -194,6 +267,7 @@ static void test_new_mappings(void)
 	}
 	CHECK_INT(n_asked, ==, 8);
 	process_said_deinit(&s, &of);
+	of.interval_ns = 0;
 }
 
 /* Many samples pay for a look at the next interval, whosever they are. */
@@ -205,6 +279,7 @@ static void test_many_samples(void)
 	int n = 0;
 
 	of.interval_ns = second;
+	of.next_free_ns = UINT64_MAX; /* of none */
 	for (int i = 0; i < 7; now += 64 * second, i++) {
 		CHECK_INT(look(&s, mapper.pid, 10, age, now), !=, NO_QUESTION);
 		CHECK_INT(look(&busy, mapper.pid, 10, age, now), !=, NO_QUESTION);
@@ -230,7 +305,7 @@ static void test_many_samples(void)
 	CHECK_INT(n, ==, 4);
 	process_said_deinit(&s, &of);
 	process_said_deinit(&busy, &of);
-	of.interval_ns = 0;
+	of.interval_ns = of.next_free_ns = 0;
 }
 
 static void test_process_that_publishes(void)
@@ -357,6 +432,8 @@ int main(void)
 	ask.sock = ends[0];
 	RUN(test_silent_process);
 	RUN(test_process_that_stays);
+	RUN(test_size_that_stood);
+	RUN(test_sizes_that_stood);
 	RUN(test_looks_come_together);
 	RUN(test_new_mappings);
 	RUN(test_many_samples);
