@@ -111,6 +111,10 @@ tests_unit_test_process_said_SOURCES = tests/unit/test-process-said.c tests/unit
 tests_unit_test_process_said_LDADD = libprofiler.a libopener.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
+check_PROGRAMS += tests/unit/test-program-variable
+tests_unit_test_program_variable_SOURCES = tests/unit/test-program-variable.c tests/unit/compile.h tests/unit/test.h
+tests_unit_test_program_variable_LDADD = libprofiler.a libruntimes.a $(symbolize_test_libs)
+
 check_PROGRAMS += tests/unit/test-profiler
 tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \

@@ -7,6 +7,7 @@
  */
 #include "runtimes/thread-variable.h"
 
-/* 1: found, and *ret says where; 0: the file is no program, or has no such variable; -ENODATA: it
- * is a static program without symbols, so that is unknown. fd stays the caller's. */
+/* 1: found, and *ret says where (of a static program with glibc its glibc_bytes, too); 0: the file
+ * is no program, or has no such variable; -ENODATA: it is a static program without symbols, so that
+ * is unknown. fd stays the caller's. */
 int program_variable_find(int fd, const char *name, struct thread_variable *ret);

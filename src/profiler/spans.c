@@ -107,7 +107,8 @@ static void look_at_library(struct looking *l, const struct host_process *p, FIL
 	rewind(maps);
 	begin_reading(l, key);
 	ret->musl_thread = c_library_musl_thread(p, maps, &memory);
-	ret->glibc_bytes = c_library_glibc_bytes(p, &memory);
+	if (!ret->glibc_bytes)
+		ret->glibc_bytes = c_library_glibc_bytes(p, &memory);
 	ret->cpu = c_library_glibc_cpu(p, &memory);
 	readable_deinit(&l->readable);
 	if (ret->musl_thread)
@@ -241,7 +242,7 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 			      struct process_state *s)
 {
 	struct sample_span *span = s->span;
-	struct thread_variable variable;
+	struct thread_variable variable = {0};
 	struct host_file_key key;
 	bool found;
 
