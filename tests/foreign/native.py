@@ -14,11 +14,9 @@ from host import Host, debootstrap, run  # which finds the others
 
 import rig
 
-OF_X86, SLOW = "what it reads was made on x86_64", "it has a limit of CPU time"
+SLOW = "it has a limit of CPU time"
 NOT_THERE, AS_QEMU = "qemu-user has no perf events and no filters of system calls", "the kernel knows a program there as qemu's"
 UNTRIED = {
-    **dict.fromkeys(("test-cpython", "test-hotspot", "test-interp", "test-runtime-steps", "test-unwind-continue", "test-unwind-file",
-                     "test-unwind-walk", "test-unwind-hostile", "test-v8", "replay-walk"), OF_X86),
     **dict.fromkeys(("test-broker-tree", "test-explain", "test-util"), NOT_THERE),
     **dict.fromkeys(("test-context", "test-host-proc", "test-judge", "test-opener", "test-peers", "test-supervisor", "test-tasks"), AS_QEMU),
     **dict.fromkeys(("test-symbolize-dwarf-hostile", "test-symbolize-perf-map"), SLOW),

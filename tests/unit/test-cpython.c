@@ -508,6 +508,7 @@ static void test_lines(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_recorded);
 	RUN(test_remembered);
 	RUN(test_believed);

@@ -499,6 +499,7 @@ static void test_cut(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_recorded);
 	RUN(test_remembered);
 	RUN(test_missing);

@@ -473,6 +473,7 @@ static void test_endless_symbols(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_recorded);
 	RUN(test_late_names);
 	RUN(test_entries);

@@ -187,6 +187,7 @@ static void test_in_vain(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	open_recording();
 	RUN(test_read);
 	RUN(test_no_time);

@@ -121,6 +121,7 @@ int main(void)
 	char path[4096];
 	int n;
 
+	NEED_X86_64();
 	(void)snprintf(path, sizeof(path), "%s/" CORPUS, srcdir ? srcdir : ".");
 	n = scandir(path, &names, is_samples, alphasort);
 	CHECK_INT(n, >, 0);

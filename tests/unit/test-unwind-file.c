@@ -625,6 +625,7 @@ static void test_reading_is_told(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_bias);
 	RUN(test_damaged_headers);
 	RUN(test_build_id);

@@ -322,6 +322,7 @@ int main(void)
 {
 	RUN(test_random_stacks);
 	RUN(test_mutations);
+	NEED_X86_64();
 	RUN(test_bombs);
 	RUN(test_long_work);
 	return 0;

@@ -504,6 +504,7 @@ static void test_perf_registers(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_plain);
 	RUN(test_ends);
 	RUN(test_short_copies);

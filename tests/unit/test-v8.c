@@ -470,6 +470,7 @@ static void test_no_copies(void)
 
 int main(void)
 {
+	NEED_X86_64();
 	RUN(test_recorded);
 	RUN(test_remembered);
 	RUN(test_unread);

@@ -57,6 +57,13 @@
 		exit(77);                                                                          \
 	} while (0)
 
+/* For tests of what was made on x86_64: recordings, and code and CFI that are written by hand. */
+#ifdef __x86_64__
+#define NEED_X86_64() ((void)0)
+#else
+#define NEED_X86_64() SKIP("what it reads was made on x86_64")
+#endif
+
 /* For a shell: the version that the tests install, else the host's own; nothing where there is
  * none. */
 #define LLVM_SYMBOLIZER "$(command -v llvm-symbolizer-19 || command -v llvm-symbolizer)"
