@@ -42,7 +42,7 @@ static void begin(void)
 	CHECK_INT(control_new(&world.control, world.loop, world.address.sun_path, (uid_t)-1,
 			      (gid_t)-1, &callbacks, error, sizeof(error)),
 		  ==, 0);
-	(void)alarm(60);
+	(void)alarm(600);
 }
 
 static void end(void)

@@ -115,7 +115,7 @@ static void run_world(bool keep_settled, bool later)
 	CHECK_INT(loop_new(&world.loop), ==, 0);
 	CHECK_INT(handover_new(&world.handover, world.loop, &callbacks), ==, 0);
 	CHECK_INT(loop_add_timer(world.loop, 0, NSEC_PER_MSEC, on_turn, NULL), >=, 0);
-	(void)alarm(120);
+	(void)alarm(600);
 	CHECK_INT(loop_run(world.loop), ==, 0);
 	handover_free(world.handover);
 	loop_free(world.loop);

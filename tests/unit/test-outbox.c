@@ -69,7 +69,7 @@ static void begin(uint32_t max_entries, uint64_t max_bytes)
 	world.settle_until = UINT64_MAX;
 	CHECK_INT(loop_new(&world.loop), ==, 0);
 	CHECK_INT(outbox_new(&world.outbox, world.loop, &callbacks, max_entries, max_bytes), ==, 0);
-	(void)alarm(120);
+	(void)alarm(600);
 }
 
 static void connect_receiver(void)

@@ -289,7 +289,7 @@ static void test_stop(void)
 
 int main(void)
 {
-	(void)alarm(120);
+	(void)alarm(600);
 	setup.n_events = 1;
 	setup.interval_ns = UINT64_C(3600) * 1000000000; /* windows close when they are told to */
 	setup.window_memory_bytes = 1 << 24;

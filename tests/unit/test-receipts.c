@@ -34,7 +34,7 @@ static void begin(void)
 	memset(&world, 0, sizeof(world));
 	CHECK_INT(loop_new(&world.loop), ==, 0);
 	CHECK_INT(receipts_new(&world.receipts, world.loop), ==, 0);
-	(void)alarm(120);
+	(void)alarm(600);
 }
 
 static void end(void)

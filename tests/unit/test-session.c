@@ -29,7 +29,7 @@ static void begin(const int *more, uint32_t n)
 	session = (struct session)SESSION_INIT;
 	n_seen = 0;
 	wanted = n;
-	(void)alarm(60);
+	(void)alarm(600);
 	CHECK_INT(session_open(&session, more, on_signal, seen), ==, 0);
 }
 

@@ -94,7 +94,7 @@ static void test_a_child_that_reads_slowly(void)
 
 int main(void)
 {
-	(void)alarm(120);
+	(void)alarm(600);
 	RUN(test_a_child_that_reads);
 	RUN(test_a_child_that_reads_slowly);
 	return 0;

@@ -63,7 +63,7 @@ static void start(const struct setup_symbolizer *setup, int output)
 {
 	int control[2], ask[2];
 
-	(void)alarm(120);
+	(void)alarm(600);
 	make_pair(control);
 	make_pair(ask);
 	it.status_fd = status_page_new(&it.status);
