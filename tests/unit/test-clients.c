@@ -509,11 +509,12 @@ static void test_context(void)
 int main(void)
 {
 	RUN(test_table);
+	RUN(test_no_python);
+	RUN(test_other_namespace);
+	NEED_X86_64();
 	RUN(test_python);
 	RUN(test_copied_stack);
-	RUN(test_no_python);
 	RUN(test_loading);
-	RUN(test_other_namespace);
 #ifdef __x86_64__
 	RUN(test_context);
 #endif
