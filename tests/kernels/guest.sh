@@ -201,6 +201,7 @@ default=$(cat $PARANOID)
 pin chain $LAST 600 & # killed before that
 # What runs for the first time is slow in an emulated machine, slow enough to be taken for stuck.
 perfwalk record -a -d 1 -o warm.folded >warm.out 2>&1
+cpu_event=$(sed -n 's/^\([a-z-]*\) at [0-9]* Hz for .*/\1/p' warm.out) # cycles where there is a PMU
 dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
 writer=$!
 perfwalk record -a -v -d $seconds -F 99 -o a.folded -o a.html -o a.pb.gz >a.out 2>a.log
@@ -458,8 +459,10 @@ else
 	dd if=/w/apparmor of=$POLICY/.load bs=1M 2>/dev/null
 	mkdir -p /run /var/lib/perfwalk /var/cache/perfwalk
 	mount -t tracefs none /sys/kernel/tracing
-	printf '%s\n' '[off_cpu]' 'enabled = yes' 'locks = yes' '[alloc]' 'enabled = yes' '[metrics]' 'listen = 127.0.0.1:9464' \
-		'[store]' 'enabled = yes' | cat run.conf - >confined.conf
+	printf '%s\n' '[off_cpu]' 'enabled = yes' 'locks = yes' '[metrics]' 'listen = 127.0.0.1:9464' '[store]' 'enabled = yes' |
+		cat run.conf - >confined.conf
+	# It is not made for other processors.
+	[ "$(uname -m)" != x86_64 ] || printf '%s\n' '[alloc]' 'enabled = yes' >>confined.conf
 	# shellcheck disable=SC2016
 	set -- /w/bounded "$(cat /w/unit)" sh -c 'echo "exec perfwalk" >/proc/self/attr/exec && exec "$@"' sh perfwalk
 	pin chain $LAST 600 &
@@ -548,11 +551,14 @@ every_type() # WHO
 	# What nobody cannot see of a block has no stack, but its time.
 	blocked='wait_sleep|\[not seen\]' wall='wait_sleep|\[not seen\]|waits'
 	[ "$1" = nobody ] || blocked='^waits;\[wait: sleep\].*;wait_sleep'
-	tried "$1" "CPU time" "" "${cpu_event:-cpu-clock}" '^blip;.*;blip_burn' /w/blip 2000
+	# Which lock it is tells an argument of the system call, which is known on x86_64 alone.
+	locked='\[lock [^;]*\];.*;take_pool;'
+	[ "$(uname -m)" = x86_64 ] || locked='\[wait: lock\];.*;take_pool;'
+	tried "$1" "CPU time" "" "$cpu_event" '^blip;.*;blip_burn' /w/blip 2000
 	tried "$1" "off-CPU time" --off-cpu off_cpu "$blocked" /w/waits 20
 	tried "$1" "off-CPU time" --wall wall "$wall" /w/waits 20
 	# Its name is read from the process, which may have ended before on a slow machine.
-	tried "$1" locks --locks off_cpu '\[lock [^;]*\];.*;take_pool;' /w/locks 50
+	tried "$1" locks --locks off_cpu "$locked" /w/locks 50
 	tried "$1" "memory growth" --memory memory_growth '^growth;.*growth_small' /w/growth 64 0
 	[ ! -e "$library" ] || tried "$1" allocations --alloc alloc_space '^heap;.*allocate_large' /w/heap
 }
