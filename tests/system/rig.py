@@ -279,19 +279,21 @@ def start(argv, **options):
     return p
 
 
+def _signal_group(p, sig):
+    """A program that was waited for has given its number back, which may be another test's by now. It is nobody's as
+    long as something is left of the group."""
+    if p.returncode is None or not os.path.exists(f"/proc/{p.pid}"):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(p.pid, sig)
+
+
 def end(p, sig=signal.SIGKILL):
     """Ends a started program and its group, and reaps it."""
-    try:
-        os.killpg(p.pid, sig)
-    except ProcessLookupError:
-        pass
+    _signal_group(p, sig)
     try:
         return p.wait(PATIENCE)
     except subprocess.TimeoutExpired:
-        try:
-            os.killpg(p.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        _signal_group(p, signal.SIGKILL)
         return p.wait(PATIENCE)
 
 
@@ -331,10 +333,7 @@ def end_started():
         if p.poll() is None:
             end(p)
         else:
-            try:
-                os.killpg(p.pid, signal.SIGKILL)  # what it may have left behind in its group
-            except (ProcessLookupError, PermissionError):
-                pass
+            _signal_group(p, signal.SIGKILL)  # what it may have left behind
 
 
 def wait_for(what, condition, seconds=PATIENCE):
