@@ -63,10 +63,12 @@ OWN_JAVA = dict.fromkeys(JAVA_MS, "condition")
 NOT_READ = ("[interpreter not read in time]", "[runtime frames not proven]")
 
 
-def own_waits(name, event, functions):
-    """{function: us}, {function: us for the right reason}, and us of stacks without the runtime's frames."""
+def own_waits(name, event, functions, behind):
+    """{function: us}, {function: us for the right reason}, {function: us for either that or the reason behind it}, and us of
+    stacks without the runtime's frames."""
     subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", name + ".folded"], check=True, stdout=subprocess.DEVNULL)
-    told, right, unread = dict.fromkeys(functions, 0), dict.fromkeys(functions, 0), 0
+    told, right, either = (dict.fromkeys(functions, 0) for _ in range(3))
+    unread = 0
     with open(name + ".folded", encoding="utf-8") as f:
         for line in f:
             stack, us = line.rsplit(" ", 1)
@@ -75,11 +77,13 @@ def own_waits(name, event, functions):
             for function in (x for x in functions if x in frames and frames[0].startswith("[wait: ")):
                 told[function] += int(us)
                 right[function] += int(us) if frames[0] == f"[wait: {functions[function]}]" else 0
-    return told, right, unread
+                either[function] += int(us) if frames[0] in (f"[wait: {functions[function]}]", f"[wait: {behind}]") else 0
+    return told, right, either, unread
 
 
-def check_own_clocks(language, functions, least_ms, *command, within=()):
-    """The program says how long each of its functions waited; so long it did for sure in each call, whatever the host does."""
+def check_own_clocks(language, functions, least_ms, *command, within=(), behind=None):
+    """The program says how long each of its functions waited; so long it did for sure in each call, whatever the host does.
+    behind: what who comes back from a call waits for, too, and longer on a busy host."""
     name = rig.path(f"{language}.pb.gz")
     p = subprocess.run([*within, rig.perfwalk(), "record", "--wall", "-o", name, "--", *command, str(ROUNDS)], stdout=subprocess.PIPE, text=True,
                        timeout=120, check=True)
@@ -90,7 +94,7 @@ def check_own_clocks(language, functions, least_ms, *command, within=()):
     sure = sum(x for x, _ in truth.values())
     for event in ("off_cpu", "wall"):
         what = f"{language}, {event}"
-        told, right, unread = own_waits(name, event, functions)
+        told, right, either, unread = own_waits(name, event, functions, behind)
         rows = ", ".join(f"{k} {told[k]} of {truth[k][0]:.0f} to {sum(truth[k]):.0f} us" for k in functions)
         wrong = sum(max(told[k] - 1.01 * sum(truth[k]) - 1000, 0) for k in functions)
         rig.check(wrong == 0, f"{what}: no function has another's time: {rows}")
@@ -99,8 +103,8 @@ def check_own_clocks(language, functions, least_ms, *command, within=()):
         short = sum(max(ROUNDS * 1000 * ms - told[k], 0) for k, ms in least_ms.items())
         rig.check(short <= 0.02 * sum(ROUNDS * 1000 * ms for ms in least_ms.values()) + unread, f"{what}: {short:.0f} us of the least are missing")
         rig.check(unread <= 0.1 * sum(told.values()), f"{what}: {unread} us of {sure:.0f} were not read")
-        # Who comes back from a call of Python waits for the global lock, too, and longer on a busy host.
-        rig.check(sum(right.values()) >= 0.85 * sum(told.values()), f"{what}: the reasons are right: {right} of {told}")
+        rig.check(sum(either.values()) >= 0.95 * sum(told.values()) and all(right[k] > 0.5 * told[k] for k in functions),
+                  f"{what}: the reasons are right: {right} of {told}, with those behind them {either}")
 
 
 GO_ROUNDS = 100
@@ -159,8 +163,8 @@ def main():
             check(name, event, expected)
         rig.end(p)
     python = sys.executable, os.path.join(rig.WORKLOADS, "pywaits.py")
-    check_own_clocks("Python", PYTHON, {"naps": 7, "dozes": 3}, *python)
-    check_own_clocks("Python without tracefs", PYTHON, {"naps": 7, "dozes": 3}, *python, within=rig.WITHOUT_TRACEFS)
+    check_own_clocks("Python", PYTHON, {"naps": 7, "dozes": 3}, *python, behind="lock")  # its global one
+    check_own_clocks("Python without tracefs", PYTHON, {"naps": 7, "dozes": 3}, *python, within=rig.WITHOUT_TRACEFS, behind="lock")
     check_own_clocks("Java", OWN_JAVA, JAVA_MS, "java", "-Xint", "-cp", classes, "OwnWaits")
 
 
