@@ -563,6 +563,7 @@ class Daemon:
               + ("" if "[limits]\ncpu" in config else "[limits]\ncpu = 100%\n"))
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
+        self.n_before, self.has_before = len(self.log()), os.path.exists(self.control)  # of a daemon before this one
         argv = [*argv_prefix, perfwalk(), "run", "-c", self.config]
         if inside.is_inside():
             self.process = inside.Service(argv, self.log_path, **options)
@@ -596,14 +597,15 @@ class Daemon:
         return {name: self.role(name) for name in ROLES}
 
     def wait_up(self, seconds=PATIENCE):
-        """Until all three roles run under their own names."""
+        """Until all three roles run under their own names, and it samples: then it says so, and takes commands."""
         def up():
             if not self.alive():
                 fail(f"perfwalk run ended with {self.process.returncode}:\n{self.log()}")
             roles = self.roles()
-            return roles if all(roles.values()) else None
+            samples = ", a profile every " in self.log()[self.n_before:] or (not self.has_before and os.path.exists(self.control))
+            return roles if all(roles.values()) and samples else None
         try:
-            return wait_for("profiler, symbolizer and exporter are running", up, seconds)
+            return wait_for("profiler, symbolizer and exporter are running, and it samples", up, seconds)
         except Failure:
             say(self.log())
             raise
