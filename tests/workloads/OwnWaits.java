@@ -62,7 +62,7 @@ public class OwnWaits {
     static void told(String name, Wait wait) throws Exception {
         long before = preempted(), wall = System.nanoTime(), cpu = clock.getCurrentThreadCpuTime();
         wait.call();
-        long ns = System.nanoTime() - wall - (clock.getCurrentThreadCpuTime() - cpu);
+        long ns = Math.max(0, System.nanoTime() - wall - (clock.getCurrentThreadCpuTime() - cpu));
         sums.get(name)[preempted() > before ? 1 : 0] += ns;
     }
 
