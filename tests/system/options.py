@@ -137,6 +137,8 @@ def by_process(directory):
     comms = {s.comm for s in rig.read_folded(out)}
     rig.check(r.status == 0 and comms == {"chain", "recurse"}, f"-p with two processes: {comms}")
     rig.check(rig.cpu_seconds(other.pid) > used, "while a third one ran, too")
+    for p in (one, two, other):
+        rig.end(p)
 
 
 def interrupt(directory):
