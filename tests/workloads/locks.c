@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,9 +108,11 @@ static void *run(void *arg)
 		n = after.ru_nvcsw - before.ru_nvcsw;
 		ns = wall > cpu ? wall - cpu : 0;
 		if (n > 0) {
+			bool is_sure = after.ru_nivcsw == before.ru_nivcsw;
+
 			waits += (uint64_t)n;
-			*(after.ru_nivcsw == before.ru_nivcsw ? &sure : &unsure) += ns;
-			if (n == 1 && ns > longest)
+			*(is_sure ? &sure : &unsure) += ns;
+			if (n == 1 && is_sure && ns > longest)
 				longest = ns;
 		}
 		pause_ns(f->pause_ns + rand_r(&seed) % 500000);
