@@ -161,11 +161,15 @@ def check_live(heap, liar):
         found, slack = live.newest("heap")
         alloc_model.compare(found, alloc_model.truth(text), 1, f"top, {refresh} refresh", MEAN, rounded=40, slack=slack)
     p.communicate("\n", timeout=rig.PATIENCE)
-    live.wait(2)
+
+    def is_empty():
+        live.wait(1)
+        found, _ = live.newest("heap")
+        return not found["inuse_space"] and not found["inuse_objects"]
+    rig.wait_for("nothing is in use, when it has ended", is_empty)
     found, slack = live.newest("heap")
     alloc_model.compare(found, alloc_model.truth(text), 1, "what it allocated is there when it has ended", MEAN,
                         ("alloc_space", "alloc_objects"), 40, slack)
-    rig.check(not found["inuse_space"] and not found["inuse_objects"], "and nothing is in use")
     subprocess.run([liar], env=environment, check=True, stdout=subprocess.DEVNULL)
     live.wait(2)
     found, _ = live.newest("liar")
