@@ -27,7 +27,8 @@ struct readable {
 	uint64_t min_delay_ns;
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* When the process began, or something in it that has memory of its own; 0: long ago. Until
-	 * max_delay_ns is less, the last back-off is a twentieth of the time since. CLOCK_MONOTONIC. */
+	 * max_delay_ns is less, the last back-off is a twentieth of the time since
+	 * (CLOCK_MONOTONIC). */
 	uint64_t begun_ns;
 	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;

@@ -24,8 +24,9 @@ struct newcomers {
 static void watch(struct newcomers *n, int fd);
 
 /*
- * Nobody tells what was written between the wake-up and now: epoll asks a ring when it is added, and
- * again before it reports it, and a ring tells only once. So such a look has another one behind it.
+ * Nobody tells what was written between the wake-up and now: epoll asks a ring when it is added,
+ * and again before it reports it, and a ring tells only once. So such a look has another one
+ * behind it.
  */
 static void on_timer(void *ctx)
 {

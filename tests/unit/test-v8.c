@@ -85,7 +85,7 @@ static bool refuse(void *ctx, uint64_t address, void *ret, size_t n)
 	return false;
 }
 
-/* Code in memory that cannot be read yet, as in new memory of a program, is found once it can be. */
+/* Code in memory that cannot be read yet, as if a program had just got it, is found later. */
 static void test_unread(void)
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
