@@ -194,14 +194,14 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 {
 	struct v8_known_code fresh = {
 		.pc = pc, .owner = v->owner, .innermost = innermost, .first = v->memo->places.n};
-
 	bool none;
 
 	v->stats.learned++;
 	k->pc = 0;
 	if (!find_code(v, pc, &fresh.code, &none)) {
 		fresh.code.at = 0;
-		if (none)
+		/* Not because of the budget. */
+		if (none && v->below.reads_left > 0 && v->below.bytes_left > CHUNK)
 			*k = fresh;
 		return false;
 	}

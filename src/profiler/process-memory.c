@@ -12,8 +12,9 @@
 #define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
 /* A loader that takes longer is met by a later attempt. */
 #define LOADED_NS (2 * NSEC_PER_SEC)
-/* A collector makes and leaves memory all the time. */
+/* A program that begins has more memory all the time. */
 #define MIN_MAPS_DELAY_NS (5 * NSEC_PER_MSEC)
+/* A collector makes and leaves memory all the time. */
 #define MAX_MAPS_DELAY_NS NSEC_PER_SEC
 
 static int maps_of(void *ctx)

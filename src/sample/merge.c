@@ -9,8 +9,8 @@
  * unmap) must not come before an older sample that another CPU is still writing: so records later
  * than the latest in view, less a guard, wait for the next drain, unless they are so old that no
  * other is on its way. If no ring moved since the last drain, a whole poll interval has passed, and
- * nothing waits. Nearly full sample rings are read to
- * their end: a sample out of order is better than a lost one.
+ * nothing waits. Nearly full sample rings are read to their end: a sample out of order is better
+ * than a lost one.
  *
  * A record stays in the ring while the caller uses it. The space of those before goes back to the
  * kernel in parts, and all of it at the end of a drain. A record that wraps is copied.
