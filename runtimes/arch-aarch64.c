@@ -83,7 +83,7 @@ bool arch_load(const uint8_t *code, size_t n, size_t at, int64_t *ret)
 }
 
 const uint64_t arch_thread_vector = 0;
-/* Of musl 1.2.3; not tried. */
+/* Of musl 1.2.3, compared with what a static program says of its threads under qemu-user. */
 const struct arch_musl arch_musl = {
 	.previous = 8, .next = 16, .number = 32, .pointer = 200, .vector = -8};
 const int arch_go_register = 28;
