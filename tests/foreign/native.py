@@ -18,7 +18,8 @@ SLOW = "it has a limit of CPU time"
 NOT_THERE, AS_QEMU = "qemu-user has no perf events and no filters of system calls", "the kernel knows a program there as qemu's"
 UNTRIED = {
     **dict.fromkeys(("test-broker-tree", "test-explain", "test-util"), NOT_THERE),
-    **dict.fromkeys(("test-context", "test-host-proc", "test-judge", "test-opener", "test-peers", "test-supervisor", "test-tasks"), AS_QEMU),
+    **dict.fromkeys(("test-context", "test-host-proc", "test-judge", "test-opener", "test-peers", "test-supervisor",
+                     "test-symbolizer", "test-tasks"), AS_QEMU),
     **dict.fromkeys(("test-symbolize-dwarf-hostile", "test-symbolize-perf-map"), SLOW),
 }
 TOOLS = ["binutils", "g++", "python3", "xz-utils"]  # of the tests
