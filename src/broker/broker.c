@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "src/broker/internal.h"
 #include "src/broker/limits.h"
 #include "src/broker/seen.h"
+#include "src/broker/tasks.h"
 #include "src/process/kept-blocks.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
@@ -676,7 +676,7 @@ uint32_t broker_n_cpus(const struct broker *b)
 bool broker_targets_gone(const struct broker *b)
 {
 	for (size_t i = 0; i < b->options.n_pids; i++) {
-		if (kill(b->options.pids[i], 0) == 0 || errno != ESRCH)
+		if (!tasks_has_ended(b->options.pids[i], b->options.threads))
 			return false;
 	}
 	return b->options.n_pids > 0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,4 +64,29 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 		(void)closedir(d);
 	}
 	return n;
+}
+
+bool tasks_has_ended(pid_t pid, bool is_thread)
+{
+	char path[32], text[512], state;
+	_cleanup_close_ int fd = -EBADF;
+	const char *end = NULL;
+	int n_threads;
+	ssize_t n;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (n > 0) {
+		text[n] = '\0';
+		end = strrchr(text, ')');
+	}
+	/* Fields 3 and 20. */
+	return end &&
+	       sscanf(end,
+		      ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
+		      &state, &n_threads) == 2 &&
+	       (state == 'Z' || state == 'X') && (is_thread || n_threads <= 1);
 }

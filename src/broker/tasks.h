@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The threads of processes and of their descendants, by /proc. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,3 +11,5 @@
  * ends meanwhile. Returns how many it listed; 0 also without memory.
  */
 size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max);
+/* Has a process, or a thread, ended? Also if its parent has not waited for it yet. */
+bool tasks_has_ended(pid_t pid, bool is_thread);

@@ -478,18 +478,24 @@ def private_programs(directory):
 
 
 def target_dies(directory):
+    for waits in (True, False):
+        one_target_dies(directory, waits)
+
+
+def one_target_dies(directory, waits):
+    """waits: its parent does, so that nothing is left of it."""
     chain = rig.start(["./chain"], cwd=directory)
     out = rig.path("dies.folded")
-    begin = []
+    begin, ended = [], []
 
     def dies():
-        if chain.poll() is None:
+        if not ended:
             begin.append(rig.cpu_seconds(chain.pid))
             if begin[-1] - begin[0] >= 0.3:
-                rig.end(chain)
+                ended.append(rig.end(chain) if waits else rig.kill(chain.pid, signal.SIGKILL))
     r = rig.record("-F", "199", "-d", "600", "-p", chain.pid, "-o", out, until=dies)
     stacks = rig.read_folded(out)
-    rig.check(r.status == 0 and "has ended" in r.err, f"a process that dies half-way ends the capture: {r.status}")
+    rig.check(r.status == 0 and "has ended" in r.err, f"a process that dies half-way ends the capture, its parent waits: {waits}: {r.status}")
     rig.check(any("chain_leaf" in s.user for s in stacks), f"with what it did: {rig.total(stacks)} samples")
 
 
