@@ -704,7 +704,7 @@ steps=$(($(printf '%s\n' $parts | grep -c .) + 0${together:+1} + 0${by_two:+1}))
 if [ -n "$all" ]; then
 	steps=$((steps + 2))
 	cpus=$(nproc)
-	say "All tests: on $cpus CPUs about $((2 + 28 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
+	say "All tests: on $cpus CPUs about $((2 + 36 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
 elif [ -n "$since" ]; then
 	steps=$((steps + 0${units:+1}))
 else
