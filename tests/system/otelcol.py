@@ -36,9 +36,9 @@ def stored(directory):
 
 
 def wait_sent(daemon, names, store):
-    """Stops sampling, and returns what is in the store when all of it has been sent to these destinations, or dropped. A
-    daemon that ends on a busy host leaves on disk, or drops, what it cannot send in 3.5 s; and no queue counts a payload
-    that is still on its way to the process that sends."""
+    """Stops sampling, and returns what is in the store when all of it has been sent to these destinations, or dropped, and
+    how often each was tried again. A daemon that ends on a busy host leaves on disk, or drops, what it cannot send in
+    3.5 s; and no queue counts a payload that is still on its way to the process that sends."""
     for word in ("pause", "flush"):
         subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, word], check=True)
     rig.wait_for("all that was sampled to be stored",
@@ -50,7 +50,15 @@ def wait_sent(daemon, names, store):
         told = daemon.status()
         return all(int(told[f"export.{x}.samples_sent"]) + int(told[f"export.{x}.samples_dropped"]) == n for x in names)
     rig.wait_for(f"all {n} samples to be sent", sent, 40)
-    return messages
+    told = daemon.status()
+    return messages, {x: int(told[f"export.{x}.retries"]) for x in names}
+
+
+def without_repeats(messages, retries):
+    """Once each: a collector that answers too late on a busy host gets a payload again."""
+    once = list(dict.fromkeys(messages))
+    rig.check(len(messages) - len(once) <= retries, f"{len(messages)} messages, {len(once)} different, {retries} tried again")
+    return once
 
 
 def binary():
