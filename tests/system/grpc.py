@@ -142,7 +142,8 @@ def check_request(call):
 
 def scripted_server():
     """Each row is a destination of its own; a daemon has room for 16."""
-    burner = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))  # something to send
+    # Something to send, that can be cut in halves also where nothing else runs.
+    burners = [rig.start(["./chain", "30"], cwd=rig.build_workloads("chain")) for _ in range(2)]
     for batch in (ROWS[:14], ROWS[14:]):
         servers = [Server([script], then={"status": 0}) for _, script, _, _ in batch]
         daemon = rig.Daemon("[profiler]\nreporter_interval = 1s\n[spool]\nenabled = no\n" + "".join(
@@ -157,7 +158,8 @@ def scripted_server():
             server.stop()
             check_row(*row, server, "".join(l for l in daemon.log().splitlines(True) if f"export:row{i}: " in l))
         check_request(servers[0].calls[0])
-    rig.end(burner)
+    for p in burners:
+        rig.end(p)
 
 
 def main():
