@@ -96,7 +96,7 @@ struct attribution {
 	uint64_t labels_told;	       /* how many of them the log has */
 	uint64_t n_not_read;	       /* processes, because the readers have no room */
 	uint32_t n_marked;	       /* files with marks, so far */
-	uint64_t newest_runtime_ns;    /* when a process with one was found */
+	uint64_t newest_runtime_ns;    /* when one began, or was found, that is read */
 	uint32_t forked[16], n_forked; /* children of interpreters in this drain */
 	struct log_ratelimit not_read, refused_labels, go_versions;
 	struct unwinder *unwinder;

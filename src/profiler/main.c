@@ -131,13 +131,14 @@ static uint64_t drain_ns(const struct profiler *p)
 	uint64_t record = o->stack_bytes + RECORD_BYTES;
 	uint64_t ns = o->period ? DRAIN_NS
 				: o->ring_bytes / 2 * NSEC_PER_SEC / (record * (o->rate_hz + 1));
+	uint64_t young_ns = attribution_drain_ns(p->attribution);
 
 	if ((looks_for_blocked(p) || attribution_follows_blocks(p->attribution)) && ns > LOOK_NS)
 		ns = LOOK_NS;
 	if (samples_each_block(p) && ns > BLOCKS_NS)
 		ns = BLOCKS_NS;
-	if (p->attribution && ns > attribution_drain_ns(p->attribution))
-		ns = attribution_drain_ns(p->attribution);
+	if (ns > young_ns)
+		ns = young_ns;
 	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
 }
 

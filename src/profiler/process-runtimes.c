@@ -9,10 +9,10 @@
 #include "util/clock.h"
 #include "util/runtime-files.h"
 
-#define LEFT_OUT_NS	(60 * NSEC_PER_SEC)
-#define MIN_DRAIN_NS	(10 * NSEC_PER_MSEC)
-#define LIVES_PER_DRAIN 20
-#define MARKED_RANK	2 /* what a file exports is as certain as a library's name */
+#define LEFT_OUT_NS    (60 * NSEC_PER_SEC)
+#define YOUNG_DRAIN_NS (10 * NSEC_PER_MSEC)
+#define DRAINS_OF_LIFE 20
+#define MARKED_RANK    2 /* what a file exports is as certain as a library's name */
 
 static int rank_of(const char *path, enum runtime_use use)
 {
@@ -212,28 +212,24 @@ void attribution_look_into_program(struct attribution *a)
 	}
 }
 
-/* Trampolines of an interpreter's frames need no memory. */
-static bool is_read_late(const char *path)
-{
-	return rank_of(path, RUNTIME_STEPS) > 0 && rank_of(path, RUNTIME_CHAINS) == 0;
-}
-
 uint64_t attribution_drain_ns(const struct attribution *a)
 {
-	uint64_t ns = (clock_monotonic_ns() - a->newest_runtime_ns) / LIVES_PER_DRAIN;
+	uint64_t ns = (clock_monotonic_ns() - a->newest_runtime_ns) / DRAINS_OF_LIFE;
 
 	if (!a->newest_runtime_ns)
 		return UINT64_MAX;
-	return ns > MIN_DRAIN_NS ? ns : MIN_DRAIN_NS;
+	return ns > YOUNG_DRAIN_NS ? ns : YOUNG_DRAIN_NS;
 }
 
 void attribution_see_mapping(struct attribution *a, const struct record *r)
 {
 	const struct record its = {.pid = r->pid, .tid = r->tid, .time_ns = r->time_ns};
+	bool chains = rank_of(r->mmap.path, RUNTIME_CHAINS) > 0;
 
-	if (a->runtimes && is_read_late(r->mmap.path))
+	/* Trampolines of an interpreter's frames need no memory. */
+	if (a->runtimes && !chains && rank_of(r->mmap.path, RUNTIME_STEPS) > 0)
 		a->newest_runtime_ns = clock_monotonic_ns();
-	if (!a->readers || rank_of(r->mmap.path, RUNTIME_CHAINS) == 0)
+	if (!a->readers || !chains)
 		return;
 	a->process = host_process_peek(a->host, r->pid);
 	a->time_ns = r->time_ns;

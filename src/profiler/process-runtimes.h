@@ -17,12 +17,13 @@ int attribution_new_blocked_chains(struct attribution *a);
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
  * the process has new mappings, or a file was found that exports a runtime. */
 void attribution_look_for_interpreter(struct attribution *a);
-/* A fork: a child of an interpreter runs it, too, unless it executes another program. */
+/* A fork: a child of an interpreter runs it, too, unless it executes another program; a new thread
+ * may have functions of its own. */
 void attribution_see_fork(struct attribution *a, const struct record *r);
 /* The exit of a thread, after host_on_exit(). */
 void attribution_see_exit(struct attribution *a, const struct record *r);
 /* The same at a record of a mapping, if its file may be an interpreter: then the readers know the
- * process before its first sample. */
+ * process before its first sample. Of another runtime's, the next drains come soon. */
 void attribution_see_mapping(struct attribution *a, const struct record *r);
 /* Call it before the look for an interpreter if a->process may have no sample yet: looks at what
  * its program exports. Files of other names are looked at when they are walked through. */
