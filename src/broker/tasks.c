@@ -36,13 +36,12 @@ static void add_children(pid_t pid, pid_t tid, pid_t *list, size_t *n, size_t ma
 	}
 }
 
-size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
+/* The processes that it lists are in all, the threads in tasks; NULL: nobody asks for these. */
+static size_t list_all(const pid_t *pids, size_t n_pids, pid_t *all, pid_t *tasks, size_t max,
+		       size_t *ret_n_tasks)
 {
-	_cleanup_free_ pid_t *all = calloc(max, sizeof(*all));
 	size_t n_all = n_pids < max ? n_pids : max, n = 0;
 
-	if (!all)
-		return 0;
 	memcpy(all, pids, n_all * sizeof(*all));
 	for (size_t i = 0; i < n_all; i++) {
 		struct dirent *entry;
@@ -58,11 +57,30 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 
 			if (tid <= 0)
 				continue;
-			tasks[n++] = tid;
+			if (tasks)
+				tasks[n++] = tid;
 			add_children(all[i], tid, all, &n_all, max);
 		}
 		(void)closedir(d);
 	}
+	*ret_n_tasks = n;
+	return n_all;
+}
+
+size_t tasks_list_processes(const pid_t *pids, size_t n_pids, pid_t *processes, size_t max)
+{
+	size_t n_tasks;
+
+	return list_all(pids, n_pids, processes, NULL, max, &n_tasks);
+}
+
+size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
+{
+	_cleanup_free_ pid_t *all = calloc(max, sizeof(*all));
+	size_t n = 0;
+
+	if (all)
+		(void)list_all(pids, n_pids, all, tasks, max, &n);
 	return n;
 }
 

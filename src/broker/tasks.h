@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Lists n_pids processes and the descendants that /proc knows (CONFIG_PROC_CHILDREN), in the same
+ * way. */
+size_t tasks_list_processes(const pid_t *pids, size_t n_pids, pid_t *processes, size_t max);
 /*
  * Lists the threads of n_pids processes and of the descendants that /proc knows
  * (CONFIG_PROC_CHILDREN) in tasks, at most max of them. It does not find descendants whose parent

@@ -75,6 +75,10 @@ static void test_family(void)
 		CHECK(is_among(ids[i], tasks, N_FAMILY));
 	for (size_t max = 1; max < N_FAMILY; max++)
 		CHECK_INT(tasks_list(&family[1], 1, tasks, max), ==, max);
+	CHECK_INT(tasks_list_processes(&family[1], 1, tasks, N_FAMILY), ==, 2);
+	CHECK_INT(tasks[0], ==, family[1]);
+	CHECK(is_among(tasks[1], ids, N_FAMILY));
+	CHECK_INT(getpgid(tasks[1]), ==, getpgid(family[1]));
 	/* The place for processes is as large as that for threads. */
 	CHECK_INT(tasks_list(family, 2, tasks, 1), ==, 1);
 	CHECK_INT(kill(family[1], SIGKILL), ==, 0);
