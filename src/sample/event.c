@@ -357,17 +357,19 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 {
 	_cleanup_close_ int sample_fd = -EBADF, sideband_fd = -EBADF;
 	struct perf_event_attr attr;
-	int r;
+	int r = 0;
 
-	sample_fd = open_sample_event(o, f, cpu, pid);
-	r = sample_fd;
+	if (!o->whole_cpus || !attach) {
+		sample_fd = open_sample_event(o, f, cpu, o->whole_cpus ? -1 : pid);
+		r = sample_fd;
+	}
 	if (r >= 0 && o->index == 0 && o->site == 0) {
 		event_sideband_attr(o, f, pid, &attr);
 		sideband_fd = event_open(&attr, pid, cpu, f->cloexec);
 		r = sideband_fd;
 	}
 	if (r >= 0 && attach) {
-		r = share_ring(sample_fd, attach->sample_fd);
+		r = sample_fd >= 0 ? share_ring(sample_fd, attach->sample_fd) : 0;
 		if (r >= 0 && sideband_fd >= 0)
 			r = share_ring(sideband_fd, attach->sideband_fd);
 	}
@@ -385,6 +387,7 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 		.sideband_fd = TAKE_FD(sideband_fd),
 		.event_fd = -EBADF,
 		.uprobe = o->event.uprobe,
+		.whole_cpu = o->whole_cpus,
 	};
 	return 0;
 }
@@ -438,6 +441,13 @@ int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 	return 0;
 }
 
+int sample_enable_whole_cpu(const struct sample_cpu *c)
+{
+	int fd = sampling_fd(c);
+
+	return c->whole_cpu && fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+}
+
 int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n)
 {
 	int fd = sampling_fd(c);
@@ -471,8 +481,9 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} counts;
-	ssize_t n = read(c->sideband_fd >= 0 ? c->sideband_fd : sampling_fd(c), &counts,
-			 sizeof(counts));
+	/* A side band of tasks counts while one of them runs. */
+	ssize_t n = read(c->sideband_fd >= 0 && !c->whole_cpu ? c->sideband_fd : sampling_fd(c),
+			 &counts, sizeof(counts));
 
 	if (n < 0)
 		return -errno;

@@ -292,6 +292,11 @@ void merger_filter(struct merger *m)
 	m->held_tally.filtered = m->held_tally.samples;
 }
 
+void merger_pass_over(struct merger *m)
+{
+	m->held_tally = (struct sample_tally){0};
+}
+
 void merger_remove_cpu(struct merger *m, int cpu)
 {
 	release_all(m);

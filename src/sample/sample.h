@@ -175,7 +175,14 @@ struct sample_options {
 				    refuses */
 	uint64_t sideband_bytes; /* 0: 256 KiB */
 	bool enable_on_exec;	 /* with a pid: start counting when it calls exec */
-	bool wake_each;		 /* wake pollers at each sample, not at half a ring */
+	/*
+	 * With a pid: the side band is of the task and what it forks, and the samples are of all
+	 * that runs on the CPU, for the reader of the ring to pick from. An event of a task begins
+	 * with a whole period, also in each thread and process that inherits it, so none that lives
+	 * for less than a period would ever be sampled. Exec does not enable such an event.
+	 */
+	bool whole_cpus;
+	bool wake_each; /* wake pollers at each sample, not at half a ring */
 };
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */
@@ -202,6 +209,7 @@ struct sample_cpu {
 	/* For an event with a budget: samples allowed since it was opened. */
 	uint64_t granted;
 	const struct sample_uprobe *uprobe; /* of its event; NULL: it is no probe. Borrowed */
+	bool whole_cpu;			    /* sample_options.whole_cpus */
 };
 
 /* Capabilities that matter, by number: headers older than 5.8 do not name CAP_PERFMON. */
@@ -271,7 +279,8 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 /*
  * Opens both events on one CPU, disabled. pid -1: the whole CPU; else the task and what it forks.
  * attach: NULL, or the events opened earlier on that CPU, which have the ring that this one shares
- * (more tasks of one capture). 0; -ENODEV: the CPU is offline; other -errno with error filled.
+ * (more tasks of one capture; with whole_cpus these have no sample event). 0; -ENODEV: the CPU is
+ * offline; other -errno with error filled.
  */
 int sample_open_cpu(const struct sample_options *options, const struct sample_features *features,
 		    int cpu, pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret,
@@ -285,6 +294,8 @@ void sample_close_cpu(struct sample_cpu *c);
 int sample_replace_event(const struct sample_options *options,
 			 const struct sample_features *features, struct sample_cpu *c, bool enable);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/* Enables a sample event that exec does not (whole_cpus), without the side band. 0 or -errno. */
+int sample_enable_whole_cpu(const struct sample_cpu *c);
 /*
  * Lets a sample event take n samples from now on; then the kernel stops it until the next call.
  * Samples left from the last call are not added. The event is enabled; do not call
@@ -492,6 +503,8 @@ bool merger_next(struct merger *m, struct record *ret);
 uint64_t merger_limit(const struct merger *m);
 /* Counts the last sample as filtered. */
 void merger_filter(struct merger *m);
+/* Does not count the last sample: it is of a task that nobody asked for (whole_cpus). */
+void merger_pass_over(struct merger *m);
 /*
  * Lost records according to read(2) of the events (PERF_FORMAT_LOST) that no RECORD_LOST has
  * reported yet; 0 if the kernel does not count them. The total loss is the sum of these results and
