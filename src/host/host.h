@@ -77,6 +77,7 @@ struct host_process {
 	int jitdump_fd;	     /* -1: not tried, or not available */
 	uint32_t n_execs;    /* number of programs that it has executed since we know it */
 	uint32_t n_names;    /* grows when comm or executable_path is set */
+	bool is_target;	     /* the side band, or host_add_target(), named it */
 	void *user;	     /* the caller's; host_limits.free_process_user frees it */
 };
 
@@ -173,6 +174,13 @@ void host_on_lost(struct host *h);
 struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* The process if it is known, even if it has exited, or NULL. Does not use the source. */
 struct host_process *host_process_peek(struct host *h, uint32_t pid);
+/*
+ * For a side band of some tasks beside samples of all (sample_options.whole_cpus): is a sample one
+ * of these tasks', which are all that forked or executed a program in the side band, and those
+ * added here?
+ */
+bool host_is_target(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
+void host_add_target(struct host *h, uint32_t pid);
 /* Name of a thread (its own, else the process's); never NULL. */
 const char *host_thread_name(struct host *h, struct host_process *p, uint32_t tid);
 /* The executable mapping at pc; on a miss /proc/PID/maps is read again, with a back-off for each

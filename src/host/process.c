@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "src/host/internal.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 #define SWEEP_PER_WINDOW 64
+#define LAST_SAMPLES_NS	 NSEC_PER_SEC /* of a process that has exited and frees its memory */
 
 struct process *process_find(struct host *h, uint32_t pid)
 {
@@ -170,6 +172,7 @@ void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pi
 	if (!p)
 		return;
 	p->pub.parent_pid = parent_pid;
+	p->pub.is_target = true;
 	parent = process_find(h, parent_pid);
 	if (parent)
 		inherit(h, p, parent);
@@ -196,6 +199,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 {
 	/* A thread that calls exec ends the main thread and takes its tid. */
 	p->pub.exited = p->leader_exited = false;
+	p->pub.is_target = true;
 	p->pub.n_execs++;
 	p->pub.is_kernel = false;
 	p->info_known |= p->pub.start_time_ns != 0;
@@ -330,6 +334,25 @@ struct host_process *host_process_peek(struct host *h, uint32_t pid)
 	struct process *p = process_find(h, pid);
 
 	return p ? &p->pub : NULL;
+}
+
+/* A process that ended some time ago is not sampled: another one has its number by now. */
+bool host_is_target(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	const struct process *p = process_find(h, pid);
+
+	return p && p->pub.is_target &&
+	       (!p->pub.exited || !task_exited(h, p, tid) ||
+		time_ns <= p->exit_ns + LAST_SAMPLES_NS);
+}
+
+void host_add_target(struct host *h, uint32_t pid)
+{
+	struct process *p = process_find(h, pid);
+
+	p = p ? p : process_new(h, pid);
+	if (p)
+		p->pub.is_target = true;
 }
 
 /* ---- Collection ---- */

@@ -578,6 +578,38 @@ static void test_samples_after_exit(void)
 	CHECK_INT(host_stats(h)->processes, ==, 0);
 }
 
+/* Of a capture of tasks: what they fork and what executes a program, as long as it lives. */
+static void test_targets(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+
+	outside.maps = MAPS;
+	CHECK(!host_is_target(h, 10, 10, 1000));
+	(void)host_process_get(h, 10, 10, 1000);
+	CHECK(!host_is_target(h, 10, 10, 1000));
+	host_add_target(h, 10);
+	host_add_target(h, 20); /* before anything is known of it */
+	CHECK(host_is_target(h, 10, 10, 1000) && host_is_target(h, 10, 11, 1000));
+	CHECK(host_is_target(h, 20, 20, 1000));
+	host_on_fork(h, 30, 30, 10, 10, 2000);
+	CHECK(host_is_target(h, 30, 30, 2000) && !host_is_target(h, 31, 31, 2000));
+	host_on_comm(h, 40, 40, "renamed", false, 2000);
+	CHECK(!host_is_target(h, 40, 40, 2000));
+	host_on_comm(h, 40, 40, "prog", true, 2000);
+	CHECK(host_is_target(h, 40, 40, 2000));
+
+	/* It frees its memory behind its exit; later it is another one with its number. */
+	host_on_exit(h, 30, 30, 3000);
+	CHECK(host_is_target(h, 30, 30, 3000 + NSEC_PER_SEC / 2));
+	CHECK(!host_is_target(h, 30, 30, 3000 + 2 * NSEC_PER_SEC));
+	/* Its other threads go on without the main one, however long. */
+	host_on_exit(h, 10, 10, 3000);
+	CHECK(host_is_target(h, 10, 11, 3000 + 2 * NSEC_PER_SEC));
+	host_collect(h);
+	host_collect(h);
+	CHECK(!host_is_target(h, 30, 30, 4000));
+}
+
 /* The main thread's exit is recorded, and its number goes on as the thread that called exec. */
 static void test_exec_by_another_thread(void)
 {
@@ -1104,6 +1136,7 @@ int main(void)
 	RUN(test_lost_is_lazy);
 	RUN(test_main_thread_leaves_first);
 	RUN(test_samples_after_exit);
+	RUN(test_targets);
 	RUN(test_exec_by_another_thread);
 	RUN(test_threads);
 	RUN(test_kernel_threads);
