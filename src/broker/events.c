@@ -51,8 +51,14 @@ int events_probe(struct events *e, const struct sample_options *want)
 
 	e->sample = *want;
 	e->sample.this_thread = e->targets.threads;
-	r = sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1, &e->features,
-			 error, sizeof(error));
+	/* Who may not sample whole CPUs may still sample own tasks. */
+	if (want->whole_cpus &&
+	    sample_probe(&e->sample, -1, &e->features, error, sizeof(error)) < 0)
+		e->sample.whole_cpus = false;
+	r = e->sample.whole_cpus
+		    ? 0
+		    : sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1,
+				   &e->features, error, sizeof(error));
 	if (r < 0) {
 		tell(error, r);
 		return r;
@@ -390,6 +396,15 @@ int events_enable(struct events *e, bool enable)
 	return r;
 }
 
+int events_enable_whole_cpus(struct events *e)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = sample_enable_whole_cpu(&e->cpus.items[i].events);
+	return r;
+}
+
 /* ---- CPUs that come online ---- */
 
 /*
@@ -569,6 +584,12 @@ int events_wake_each(struct events *e, bool wake, bool enable)
 	e->sample.wake_each = wake;
 	replace_all(e, enable && !e->budget, "its samples wake no reader, or too many");
 	return enable && e->budget ? event_budget_refill(e) : 0;
+}
+
+bool events_revive_cpu(struct events *e, struct cpu_events *c)
+{
+	return e->sample.whole_cpus && events_died(c) &&
+	       sample_replace_event(&e->sample, &e->features, &c->events, true) == 0;
 }
 
 void events_remove_cpu(struct events *e, int cpu)

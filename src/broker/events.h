@@ -64,6 +64,8 @@ int events_open(struct events *e, uint32_t n);
 void events_close(struct events *e);
 /* 0 or -errno. */
 int events_enable(struct events *e, bool enable);
+/* Those that exec does not enable (whole_cpus). 0 or -errno. */
+int events_enable_whole_cpus(struct events *e);
 /* Call it once a second while the events are enabled: grants the budget of the next second. */
 void events_refill(struct events *e);
 
@@ -96,3 +98,6 @@ int events_wake_each(struct events *e, bool wake, bool enable);
 void events_remove_cpu(struct events *e, int cpu);
 /* Call it at each look at enabled events. Was the CPU offline since the last look? */
 bool events_died(struct cpu_events *c);
+/* The same for samples of whole CPUs beside a side band of tasks, which lives on: the CPU gets a
+ * new event for the same ring. true: it has one now. */
+bool events_revive_cpu(struct events *e, struct cpu_events *c);

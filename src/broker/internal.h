@@ -137,6 +137,9 @@ int broker_check_destination(struct broker *b);
 /* Sets *ret to the targets that the config and the options name; they live until
  * broker_forget_targets(). 0 or -errno (logged). */
 int broker_find_targets(struct broker *b, struct events_targets *ret);
+/* Tells the profiler which processes are sampled, if any were named. all: also their descendants
+ * that live now, of which no side band has told it. */
+void broker_tell_targets(struct broker *b, bool all);
 void broker_forget_targets(struct broker *b);
 
 /* Opens the events of the options, disabled (sampling.c). 0 or -errno (logged). */

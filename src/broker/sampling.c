@@ -56,6 +56,13 @@ static bool finds_locks(const struct broker *b)
 	return false;
 }
 
+/* CPU time is then that of all threads and processes, however short they live. */
+static bool wants_whole_cpus(const struct broker *b, const struct broker_event *e)
+{
+	return b->options.n_pids > 0 && !b->options.threads && e->use == SAMPLE_USE_EVENT &&
+	       (!e->event.name[0] || sample_event_is_time(&e->event));
+}
+
 static int probe_one(struct broker *b, uint32_t index, const struct events_targets *targets)
 {
 	const struct broker_options *o = &b->options;
@@ -83,6 +90,7 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.ring_bytes = e->ring_bytes ? e->ring_bytes : o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
+		.whole_cpus = wants_whole_cpus(b, e),
 		/* Events of tasks cannot be replaced later. */
 		.wake_each = targets->n_pids > 0 && broker_reads_interpreters(b) &&
 			     broker_wakes_readers(b, index),
@@ -131,6 +139,9 @@ int broker_begin(struct broker *b)
 {
 	bool enable = !b->options.enable_on_exec && !b->paused;
 	int r = enable ? broker_enable_events(b, true) : 0;
+
+	for (uint32_t i = 0; i < b->options.n_events && r == 0 && !enable && !b->paused; i++)
+		r = events_enable_whole_cpus(&b->events[i]);
 
 	if (r == 0 && enable)
 		broker_tell_standing(b);
@@ -208,8 +219,10 @@ static void add_cpu(struct broker *b, int cpu)
 
 		if (!c)
 			return;
-		if (i == 0)
+		if (i == 0) {
 			log_info("CPU %d came online", cpu);
+			broker_tell_targets(b, true);
+		}
 		(void)broker_send_cpu(b, c, true);
 	}
 }
@@ -236,6 +249,19 @@ static void refill_budgets(struct broker *b)
 	}
 }
 
+/* Events of tasks sleep while their CPU is offline, and go on when it is back; others do not. */
+static void revive_whole_cpus(struct broker *b)
+{
+	for (uint32_t i = 0; i < b->options.n_events && broker_is_sampling(b); i++) {
+		struct events *e = &b->events[i];
+
+		for (uint32_t j = 0; j < e->cpus.n; j++) {
+			if (events_revive_cpu(e, &e->cpus.items[j]))
+				(void)broker_send_event(b, &e->cpus.items[j]);
+		}
+	}
+}
+
 static void follow_hotplug(struct broker *b)
 {
 	struct events *e = &b->events[0];
@@ -247,7 +273,8 @@ static void follow_hotplug(struct broker *b)
 	if (n <= 0 || !supervisor_running(b->supervisor, peer_only(PEER_PROFILER)) ||
 	    !supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->ready)
 		return;
-	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
+	if (b->options.n_pids > 0)
+		revive_whole_cpus(b);
 	for (uint32_t i = b->options.n_pids > 0 ? 0 : e->cpus.n; i-- > 0;) {
 		struct cpu_events *c = &e->cpus.items[i];
 

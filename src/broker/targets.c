@@ -16,11 +16,13 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/broker/tasks.h"
 #include "src/process/filter-rule.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#define MAX_PATH 4096
+#define MAX_PATH    4096
+#define MAX_TARGETS 1024 /* each is a message */
 
 struct cpus {
 	bool *set;
@@ -201,6 +203,25 @@ int broker_find_targets(struct broker *b, struct events_targets *ret)
 		.n_cgroups = b->n_cgroups,
 	};
 	return r;
+}
+
+/* The side band tells what they fork. A command is known by its exec. */
+void broker_tell_targets(struct broker *b, bool all)
+{
+	const struct broker_options *o = &b->options;
+	_cleanup_free_ pid_t *found = all ? calloc(MAX_TARGETS, sizeof(*found)) : NULL;
+	struct message m = {.type = MESSAGE_TARGET};
+	const pid_t *pids = found ? found : o->pids;
+	size_t n = o->n_pids;
+
+	if (o->threads || (o->enable_on_exec && !found))
+		return;
+	if (found)
+		n = tasks_list_processes(o->pids, o->n_pids, found, MAX_TARGETS);
+	for (size_t i = 0; i < n; i++) {
+		m.client.pid = (uint32_t)pids[i];
+		(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	}
 }
 
 void broker_forget_targets(struct broker *b)

@@ -37,6 +37,7 @@ static const struct {
 	[MESSAGE_CLIENT_GONE] = {BODY(client), 0, 0},
 	[MESSAGE_THREAD] = {BODY(client), 0, 1},
 	[MESSAGE_LOOK] = {BODY(client), 0, 0},
+	[MESSAGE_TARGET] = {BODY(client), 0, 0},
 	[MESSAGE_STANDS] = {BODY(stands), 0, 0},
 	[MESSAGE_CONTEXT] = {BODY(context), 0, 0},
 	[MESSAGE_FRAMES] = {HEADER, 1, 1},

@@ -54,6 +54,7 @@ enum message_type {
 	/* to the profiler: look for an interpreter in a process before its first sample; pid 0:
 	 * that was the last one. The profiler sends the last one back when it has looked at all. */
 	MESSAGE_LOOK,
+	MESSAGE_TARGET, /* to the profiler: a process to sample, see sample_options.whole_cpus */
 	MESSAGE_STANDS, /* to the profiler: what a thread did when the events began */
 	MESSAGE_PLACE,	/* to the symbolizer: the place of the profiler that has exited */
 	MESSAGE_LOST,	/* to the symbolizer: samples lost with their payloads */
@@ -301,7 +302,7 @@ struct message {
 			uint32_t stat;	      /* 1: the answer about a thread needs its stat file */
 			/* Interpreter only: when the process started, since boot; 0: unknown. */
 			uint64_t start_time_ns;
-		} client; /* also interpreter, client gone, thread, look */
+		} client; /* also interpreter, client gone, thread, look, target */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

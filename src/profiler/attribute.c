@@ -559,6 +559,11 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	return true;
 }
 
+void attribution_add_target(struct attribution *a, uint32_t pid)
+{
+	host_add_target(a->host, pid);
+}
+
 void attribution_stands(struct attribution *a, const struct message *m)
 {
 	if (a->off_cpu)
@@ -618,6 +623,12 @@ void attribution_begin(struct attribution *a)
 	if (a->readers && a->off_cpu)
 		readers_take_answers(a->readers);
 	host_begin(a->host);
+}
+
+bool attribution_asks_for(struct attribution *a, const struct record *r)
+{
+	return r->type != RECORD_SAMPLE || !a->setup->events[r->index].options.whole_cpus ||
+	       host_is_target(a->host, r->pid, r->tid, r->time_ns);
 }
 
 bool attribution_record(struct attribution *a, const struct record *r)

@@ -32,6 +32,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		    struct replay *replay);
 struct attribution *attribution_free(struct attribution *a);
 
+/* false: a sample of a task that this capture is not of. Call it for a record before the next. */
+bool attribution_asks_for(struct attribution *a, const struct record *r);
 /* Takes a record; records come in the order of time. false: a sample that the filter excludes. */
 bool attribution_record(struct attribution *a, const struct record *r);
 /* Call it before the records of a drain, which all lie in the past by now. */
@@ -104,6 +106,8 @@ bool attribution_follows_blocks(const struct attribution *a);
 uint64_t attribution_drain_ns(const struct attribution *a);
 /* The answer of a reader about a blocked thread. */
 void attribution_context(struct attribution *a, const struct blocked_context *context);
+/* See host_add_target(). */
+void attribution_add_target(struct attribution *a, uint32_t pid);
 /* Takes MESSAGE_STANDS, for off-CPU time. */
 void attribution_stands(struct attribution *a, const struct message *m);
 

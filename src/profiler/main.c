@@ -364,6 +364,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_LOOK:
 		look_at(p, m);
 		break;
+	case MESSAGE_TARGET:
+		attribution_add_target(p->attribution, m->client.pid);
+		break;
 	case MESSAGE_STANDS:
 		attribution_stands(p->attribution, m);
 		break;

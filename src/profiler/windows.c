@@ -86,7 +86,9 @@ void profiler_drain(struct profiler *p, bool flush)
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;
-		if (!attribution_record(p->attribution, &r))
+		if (!attribution_asks_for(p->attribution, &r))
+			merger_pass_over(p->merger);
+		else if (!attribution_record(p->attribution, &r))
 			merger_filter(p->merger);
 	}
 	attribution_look_at_forked(p->attribution, youngest_ns);

@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import textwrap
 import time
 
 import rig
@@ -283,8 +284,8 @@ def events(directory):
     types, (n, sum_), period, r = count("cpu-clock", "-c", "2000000", command=("./blip", "400"))
     rig.check(150 <= n <= 210 and types[1] == ("cpu", "nanoseconds") and period == 2000000,
               f"-e cpu-clock -c 2000000: {n} samples of 400 ms, {types}")
-    types, (n, sum_), period, r = count("task-clock", "-F", "500", command=("./blip", "400"))
-    rig.check(150 <= n <= 210 and 300e6 < sum_ < 450e6, f"-e task-clock: {n} samples, {sum_ / 1e6:.0f} ms")
+    types, (n, sum_), period, r = count("task-clock", "-F", "499", command=("./blip", "400"))
+    rig.check(100 <= n <= 300 and abs(sum_ / n - 1e9 / 499) < 100, f"-e task-clock: {n} samples of 400 ms, each of {sum_ / n / 1e6:.3f} ms")
     for event in "cpu-migrations", "minor-faults", "major-faults":
         count(event, command=("./blip", "50"))
         rig.say(f"ok: -e {event}")
@@ -460,6 +461,45 @@ def short_command(directory):
     stacks, r = capture("50 ms", "-F", "997", "--", "./blip", "50", cwd=directory)
     n = sum(s.n for s in stacks if "blip_burn" in s.user)
     rig.check(30 <= n <= 60 and r.status == 0, f"a command that lives 50 ms: {n} samples of it")
+
+
+# Each thread, and each process, burns 3 ms of CPU time: less than a third of a period. It prints all CPU time of the
+# program, by the kernel's accounts.
+SHORT_LIVES = """
+import os, resource, sys, threading, time
+def burn():
+    end = time.thread_time() + 0.003
+    while time.thread_time() < end:
+        pass
+for i in range(300):
+    if sys.argv[1] == "threads":
+        t = threading.Thread(target=burn)
+        t.start()
+        t.join()
+    elif os.fork() == 0:
+        burn()
+        os._exit(0)
+    else:
+        os.wait()
+print(sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+"""
+
+
+def short_lives(_):
+    """Who lives for less than a period is sampled, too."""
+    for what in "threads", "processes":
+        r = rig.record("-o", rig.path("short.folded"), "--", "python3", "-c", SHORT_LIVES, what)
+        truth = float(re.findall(r"^\d+\.\d+$", r.out, re.M)[0])
+        n = rig.total(rig.read_folded(rig.path("short.folded")))
+        rig.check(r.status == 0 and truth > 0.9 and 0.6 * truth < n / 99 < 1.5 * truth,
+                  f"{what} of 3 ms each: {n} samples at 99 Hz for {truth:.2f} s of CPU time")
+    server = rig.start(["python3", "-c", f"while True:\n{textwrap.indent(SHORT_LIVES, ' ')}", "processes"],
+                       stdout=subprocess.DEVNULL)
+    rig.start(["sh", "-c", "while :; do :; done"])
+    r = rig.record("-d", "4", "-o", rig.path("server.folded"), "-p", str(server.pid))
+    stacks = rig.read_folded(rig.path("server.folded"))
+    rig.check(r.status == 0 and rig.total(stacks) > 20 and {s.comm for s in stacks} == {"python3"},
+              f"-p: {rig.total(stacks)} samples of what a process forks for 3 ms each, and none of others")
 
 
 def private_programs(directory):
@@ -643,7 +683,7 @@ def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
-    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command,
+    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command, short_lives,
                  private_programs, target_dies, disk, nobody_reads, daemon, many_cpus):
         begin = time.monotonic()
         test(directory)
