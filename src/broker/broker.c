@@ -658,6 +658,11 @@ const struct sample_features *broker_features(const struct broker *b)
 	return &b->events[0].features;
 }
 
+bool broker_samples_whole_cpus(const struct broker *b)
+{
+	return b->events[0].targets.n_pids == 0 || b->events[0].sample.whole_cpus;
+}
+
 uint32_t broker_written_outputs(const struct broker *b)
 {
 	return b->input_damaged ? 0 : b->written_outputs;

@@ -141,6 +141,8 @@ uint32_t broker_written_outputs(const struct broker *b);
 int broker_output_error(const struct broker *b, uint32_t i);
 /* What the kernel grants to the first event. Borrowed. */
 const struct sample_features *broker_features(const struct broker *b);
+/* The samples are of whole CPUs, so threads and processes have some however short they live. */
+bool broker_samples_whole_cpus(const struct broker *b);
 /* The user and group of the children; -1 each: those of the broker. The group is also -1 if the
  * config's user does not exist and another user takes its place. */
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid);

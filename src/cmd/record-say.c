@@ -5,8 +5,11 @@
 #include "src/cmd/record.h"
 #include "src/cmd/running.h"
 #include "src/render/format.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
+
+#define MIN_MISSING_NS (100 * NSEC_PER_MSEC)
 
 /* The filters as they were asked for: "--unit nginx --comm worker"; and where names of the first
  * kind of them are listed. */
@@ -60,6 +63,31 @@ void record_say_if_plain(const struct broker_event *blocks)
 	    !sample_has_capability(&c, SAMPLE_CAP_SYS_ADMIN))
 		log_warning("only threads that stay blocked for long have stacks, other blocks are "
 			    "[not seen]: run as root, or: sysctl kernel.perf_event_paranoid=1");
+}
+
+void record_say_what_is_missing(const struct record_options *o, const struct broker *b,
+				uint64_t user_ns)
+{
+	const struct broker_event *e = &o->events[0];
+	uint64_t samples, lost, seen_ns;
+
+	if (broker_samples_whole_cpus(b) || o->only_kernel || e->period || !e->rate_hz ||
+	    (e->event.name[0] && !sample_event_is_time(&e->event)))
+		return;
+	for (size_t i = 0; i < CONFIG_N_FILTERS; i++) {
+		if (o->config->include[i])
+			return;
+	}
+	broker_progress(b, &samples, &lost);
+	seen_ns = (samples + lost) * NSEC_PER_SEC / e->rate_hz;
+	if (user_ns < MIN_MISSING_NS || seen_ns > user_ns - user_ns / 5)
+		return;
+	log_warning("%.1f of the %.1f s that the command was in user code have no samples: for "
+		    "want of privileges each of its threads and processes is sampled by itself, "
+		    "after each %.1f ms of its own, so many lived for less: run as root, or "
+		    "sysctl kernel.perf_event_paranoid=0, or take more samples (-F %u)",
+		    (double)(user_ns - seen_ns) / NSEC_PER_SEC, (double)user_ns / NSEC_PER_SEC,
+		    1e3 / e->rate_hz, e->rate_hz * 10);
 }
 
 /* That of CPU time is found out later. */

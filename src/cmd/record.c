@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,8 +41,9 @@ struct record_run {
 	pid_t command;	  /* 0: none */
 	int command_gate; /* a byte into it lets the command exec; -1 */
 	int exec_fd; /* what became of that: an errno, or the end of file of one that runs; -1 */
-	int command_status; /* as waitpid(2) says; -1: still running */
-	bool command_ended; /* by us, at the end of the duration */
+	int command_status;  /* as waitpid(2) says; -1: still running */
+	bool command_ended;  /* by us, at the end of the duration */
+	struct rusage usage; /* of the command and of what it waited for, once it has ended */
 	uint64_t start_ns;
 	bool has_command, terminal, stopping, output_failed;
 	int stop_signals;
@@ -178,7 +180,7 @@ static void reap_command(struct record_run *r)
 
 	if (r->command <= 0 || r->command_status >= 0)
 		return;
-	if (waitpid(r->command, &status, WNOHANG) == r->command) {
+	if (wait4(r->command, &status, WNOHANG, &r->usage) == r->command) {
 		r->command_status = status;
 		check_exec(r);
 		stop(r);
@@ -422,6 +424,11 @@ static int finish(struct record_run *r, int e)
 	int code = EXIT_CODE_OK;
 
 	wait_for_command(r);
+	if (e == 0 && r->command > 0)
+		record_say_what_is_missing(&r->options, r->broker,
+					   (uint64_t)r->usage.ru_utime.tv_sec * NSEC_PER_SEC +
+						   (uint64_t)r->usage.ru_utime.tv_usec *
+							   NSEC_PER_USEC);
 	if (e < 0 && e != -EINTR)
 		return r->has_command	  ? EXIT_CODE_OWN_FAILURE
 		       : r->output_failed ? EXIT_CODE_FAILURE

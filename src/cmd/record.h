@@ -56,6 +56,10 @@ void record_say_what_is_left_out(const struct record_options *o);
 void record_say_if_plain(const struct broker_event *blocks);
 /* Writes "cpu-clock at 99 Hz", "page-faults (each one)"; returns as snprintf(3). */
 size_t record_describe_event(const struct broker_event *e, char *buf, size_t size);
+/* Warns if much of the time that the command was in user code, as the kernel counts it, has no
+ * sample. */
+void record_say_what_is_missing(const struct record_options *o, const struct broker *b,
+				uint64_t user_ns);
 /* Logs what is recorded, how often, and on how many CPUs. */
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 

@@ -103,6 +103,14 @@ def main():
         rig.check(not any(s.kernel for s in stacks), "no kernel frames, as perf_event_paranoid says")
         rig.check("kernel" in text + err, "and the output says that they are missing")
 
+    short = "that the command was in user code have no samples"
+    rig.check(short not in err, "its samples stand for all of its time")
+    if paranoid >= 1:
+        status, text, err = as_stranger(program, "record", "-o", "short.folded", "--", "sh", "-c",
+                                        f"for i in $(seq 100); do {directory}/blip 4; done")
+        rig.check(status == 0 and short in err and "perf_event_paranoid=0" in err,
+                  f"of many that live for less than a period it says so: {err.strip()[-400:]!r}")
+
     hidden(program, directory)
     share_quota(program, directory)
 
