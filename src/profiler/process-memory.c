@@ -8,8 +8,11 @@
 #include "util/clock.h"
 
 #define MAX_MAPS_BYTES (8u << 20)
-#define MIN_DELAY_NS   (100 * NSEC_PER_MSEC)
-#define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
+/* Between attempts, and after one that was in vain for good. */
+#define MIN_DELAY_NS  (10 * NSEC_PER_MSEC)
+#define LEFT_DELAY_NS (100 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS  (60 * NSEC_PER_SEC)
+#define DELAYS_OF_ALL 8 /* a runtime that is ready is met after at most this part of the wait */
 /* A loader that takes longer is met by a later attempt. */
 #define LOADED_NS (2 * NSEC_PER_SEC)
 /* A program that begins has more memory all the time. */
@@ -32,7 +35,6 @@ void process_memory_init(struct process_memory *m, const struct memory_source *s
 		.pid = pid,
 		.image = image,
 		.fd = -EBADF,
-		.delay_ns = MIN_DELAY_NS,
 		.readable = {.open_maps = maps_of,
 			     .ctx = m,
 			     .major = major,
@@ -50,15 +52,22 @@ void process_memory_deinit(struct process_memory *m)
 	readable_deinit(&m->readable);
 }
 
+static void wait_at_least(struct process_memory *m, uint64_t now, uint64_t delay_ns)
+{
+	if (!m->began_ns)
+		m->began_ns = now;
+	if (delay_ns < (now - m->began_ns) / DELAYS_OF_ALL)
+		delay_ns = (now - m->began_ns) / DELAYS_OF_ALL;
+	m->next_try_ns = now + (delay_ns < MAX_DELAY_NS ? delay_ns : MAX_DELAY_NS);
+}
+
 bool process_memory_try(struct process_memory *m)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	if (m->refused || now < m->next_try_ns)
 		return false;
-	m->next_try_ns = now + m->delay_ns;
-	if (m->delay_ns < MAX_DELAY_NS)
-		m->delay_ns *= 2;
+	wait_at_least(m, now, MIN_DELAY_NS);
 	if (m->fd < 0)
 		m->fd = m->source->open_memory(m->source->ctx, m->pid, m->image);
 	m->refused = m->fd == -EPERM || m->fd == -EACCES;
@@ -73,19 +82,19 @@ void process_memory_grows(struct process_memory *m)
 
 bool process_memory_is_loaded(const struct process_memory *m)
 {
-	return m->delay_ns >= LOADED_NS;
+	return m->began_ns && clock_monotonic_ns() - m->began_ns >= LOADED_NS;
 }
 
 void process_memory_keep(struct process_memory *m)
 {
-	m->delay_ns = MIN_DELAY_NS;
+	m->began_ns = 0;
 }
 
 void process_memory_leave(struct process_memory *m)
 {
 	m->fd = close_fd(m->fd);
 	m->readable.next_ns = 0;
-	m->next_try_ns = clock_monotonic_ns() + m->delay_ns;
+	wait_at_least(m, clock_monotonic_ns(), LEFT_DELAY_NS);
 }
 
 bool process_memory_read(void *ctx, uint64_t address, void *ret, size_t n)

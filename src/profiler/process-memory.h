@@ -26,7 +26,8 @@ struct process_memory {
 	uint64_t image;
 	int fd;	      /* negative: not open */
 	bool refused; /* it may not be read */
-	uint64_t next_try_ns, delay_ns;
+	uint64_t next_try_ns;
+	uint64_t began_ns; /* the attempts that are going on; 0: none */
 	struct readable readable;
 };
 
