@@ -344,6 +344,23 @@ static bool stacks_equal(const struct switch_stack *a, const struct switch_stack
 		      ((size_t)a->n_kernel + a->n_user) * sizeof(*a->addresses)) == 0;
 }
 
+/* The thread blocks in the same place, so that is what it does in its other blocks there, too. */
+static uint32_t replace_unread(struct switches *s, struct key *k, const struct switch_stack *stack)
+{
+	size_t size = stack_size(stack);
+	struct switch_stack *copy = malloc(size);
+
+	if (!copy)
+		return SWITCHES_NONE;
+	memcpy(copy, stack, size);
+	s->stack_bytes += size;
+	s->stack_bytes -= stack_size(k->stacks[0].stack);
+	free(k->stacks[0].stack);
+	k->stacks[0].stack = copy;
+	k->varies |= stack->varies;
+	return 0;
+}
+
 /* Its place among those of the key; SWITCHES_NONE: there is no room for one more. */
 uint32_t switches_put_stack(struct switches *s, struct key *k, const struct switch_stack *stack)
 {
@@ -355,7 +372,11 @@ uint32_t switches_put_stack(struct switches *s, struct key *k, const struct swit
 		if (stacks_equal(k->stacks[i].stack, stack))
 			return i;
 	}
-	if (k->n_stacks == MAX_STACKS || s->stack_bytes + size > s->max_stack_bytes)
+	if (s->stack_bytes + size > s->max_stack_bytes)
+		return SWITCHES_NONE;
+	if (switches_is_unread(k) && switches_is_read(stack) && !stack->alone)
+		return replace_unread(s, k, stack);
+	if (k->n_stacks == MAX_STACKS)
 		return SWITCHES_NONE;
 	stacks = realloc(k->stacks, (k->n_stacks + 1) * sizeof(*stacks));
 	if (!stacks)

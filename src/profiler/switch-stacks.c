@@ -90,9 +90,20 @@ static bool is_seen_enough(const struct switch_thread *t, const struct key *k)
 	return k->n_sampled >= WELL_KNOWN && hash_u64(t->out_ns) % WELL_KNOWN != 0;
 }
 
+/* Its runtime may be about to start: the thread is looked at again when it has been blocked for
+ * twice as long. */
+static bool is_tried(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
+{
+	return k->n_again == MAX_AGAIN ||
+	       (t->offered_ns == t->out_ns &&
+		(time_ns - t->out_ns) / 2 < t->offered_at_ns - t->out_ns);
+}
+
 /* Or there is no use in trying once more. */
 static bool is_known(const struct switch_thread *t, const struct key *k, uint64_t time_ns)
 {
+	if (switches_is_unread(k))
+		return is_tried(t, k, time_ns);
 	if (t->again)
 		return false;
 	if (switches_is_anywhere(k))
@@ -105,12 +116,7 @@ static bool is_known(const struct switch_thread *t, const struct key *k, uint64_
 /* It was sampled, with all that can be read of it. */
 static bool has_stack(const struct switch_thread *t, const struct key *k)
 {
-	uint32_t marker;
-
-	if (t->sampled_key != t->key)
-		return false;
-	marker = k->stacks[t->sampled].stack->marker;
-	return marker != PROFILE_MARKER_RUNTIME_LATE && marker != PROFILE_MARKER_RUNTIME_UNPROVEN;
+	return t->sampled_key == t->key && switches_is_read(k->stacks[t->sampled].stack);
 }
 
 bool switches_wants(const struct switches *s, const struct switch_out *block, bool alone)
@@ -120,7 +126,7 @@ bool switches_wants(const struct switches *s, const struct switch_out *block, bo
 	const struct key *k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
 
 	return !k || k->n_stacks == 0 || switches_is_anywhere(k) || k->varies ||
-	       (alone && switches_lasted(s, block, UINT64_MAX));
+	       switches_is_unread(k) || (alone && switches_lasted(s, block, UINT64_MAX));
 }
 
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
@@ -138,7 +144,9 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		    has_stack(t, k) || t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
 			continue;
 		k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
+		k->n_again += switches_is_unread(k);
 		t->offered_ns = t->out_ns;
+		t->offered_at_ns = time_ns;
 		t->offered_end_ns = 0;
 		t->again = false;
 		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
@@ -164,7 +172,7 @@ void switches_offer_again(struct switches *s, const struct switch_out *block)
 	if (!t || t->doing != BLOCKED || t->key == SWITCHES_NONE || t->offered_ns != block->time_ns)
 		return;
 	k = &s->keys.items[t->key];
-	if (k->n_again == MAX_AGAIN)
+	if (k->n_again == MAX_AGAIN || switches_is_unread(k))
 		return;
 	k->n_again++;
 	k->n_offers -= k->n_offers > 0;

@@ -4,6 +4,7 @@
  * Inside of switches.h: two tables, threads with what they do now (switches.c), and keys, the
  * places where they block, with their time (switch-places.c).
  */
+#include "src/profile/profile.h"
 #include "src/profiler/block-notes.h"
 #include "src/profiler/switches.h"
 #include "util/array.h"
@@ -27,6 +28,7 @@ struct switch_thread {
 	uint32_t last_key;   /* that switches_key_of() found; it may be gone */
 	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
 	uint64_t offered_ns, offered_end_ns;
+	uint64_t offered_at_ns;	    /* when it was offered */
 	uint64_t regs[SWITCH_REGS]; /* of the block */
 	/* Of the block, or, while the thread runs, of the next one. */
 	uint32_t note; /* BLOCK_NOTES_NONE: none */
@@ -66,6 +68,20 @@ struct key {
 static inline bool switches_is_anywhere(const struct key *k)
 {
 	return k->sp == 0 && k->ip == 0;
+}
+
+/* With all frames of its runtime or interpreter. */
+static inline bool switches_is_read(const struct switch_stack *stack)
+{
+	return stack->marker != PROFILE_MARKER_RUNTIME_LATE &&
+	       stack->marker != PROFILE_MARKER_RUNTIME_UNPROVEN;
+}
+
+/* All that is known of the place is one stack, without these frames. Where stacks vary, each block
+ * wants one of its own. */
+static inline bool switches_is_unread(const struct key *k)
+{
+	return k->n_stacks == 1 && !k->varies && !switches_is_read(k->stacks[0].stack);
 }
 
 struct switch_cpu {

@@ -887,6 +887,43 @@ static void test_late(void)
 	switches_free(s);
 }
 
+/* The sample came before the runtime was ready. The thread still blocks there, so another look may
+ * find what was missing, which is then of all its blocks there. */
+static void test_unread(void)
+{
+	enum { LATE_NS = 1000, TRIES = 16 };
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out o = {.time_ns = 1000, .sp = 1, .ip = 1, .id = 100, .pid = 7, .tid = 100};
+	struct switch_out block;
+	struct switch_stack *stack = calloc(1, sizeof(*stack) + 2 * sizeof(stack->addresses[0]));
+	uint64_t age = LATE_NS;
+
+	CHECK(stack);
+	stack->n_kernel = stack->n_user = 1;
+	stack->marker = PROFILE_MARKER_RUNTIME_LATE;
+	switches_out(s, &o);
+	switches_stack(s, &o, stack);
+	for (int i = 0; i < TRIES; i++, age *= 2) {
+		CHECK_INT(switches_unseen(s, o.time_ns + age - 1, LATE_NS, &block, 1), ==, 0);
+		CHECK_INT(switches_unseen(s, o.time_ns + age, LATE_NS, &block, 1), ==, 1);
+		CHECK(switches_wants(s, &block, false));
+		switches_offer_again(s, &block);
+		switches_stack(s, &block, stack);
+	}
+	CHECK_INT(switches_unseen(s, o.time_ns + age, LATE_NS, &block, 1), ==, 0);
+	stack->marker = PROFILE_N_MARKERS;
+	stack->addresses[0] = 1;
+	switches_stack(s, &block, stack);
+	CHECK(!switches_wants(s, &block, false));
+	switches_in(s, 100, 0, 2000000000);
+	switches_close(s, 3000000000);
+	CHECK_INT(told.ns[0][0], ==, 0);
+	CHECK_INT(told.ns[0][1], ==, 1999999000);
+	free(stack);
+	switches_free(s);
+}
+
 /* A known place whose block lasts unusually long is looked at once more. What that says is of this
  * block alone. */
 static void test_unusual(void)
@@ -1463,6 +1500,7 @@ int main(void)
 	RUN(test_losses);
 	RUN(test_gap);
 	RUN(test_late);
+	RUN(test_unread);
 	RUN(test_unusual);
 	RUN(test_varies);
 	RUN(test_again);
