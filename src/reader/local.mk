@@ -39,6 +39,11 @@ tests_unit_test_contexts_SOURCES = tests/unit/test-contexts.c tests/unit/fake-st
 	tests/unit/test.h
 tests_unit_test_contexts_LDADD = libreader.a libruntimes.a libutil.a
 
+check_PROGRAMS += tests/unit/test-thread-stat
+tests_unit_test_thread_stat_SOURCES = tests/unit/test-thread-stat.c tests/unit/fake-stat.h \
+	tests/unit/test.h
+tests_unit_test_thread_stat_LDADD = libreader.a libutil.a
+
 check_PROGRAMS += tests/unit/test-constants
 tests_unit_test_constants_SOURCES = tests/unit/test-constants.c tests/unit/test.h
 tests_unit_test_constants_LDADD = libreader.a libutil.a
