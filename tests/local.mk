@@ -190,7 +190,8 @@ EXTRA_DIST += tests/bench/agreement.py tests/bench/offcpu-peers.py \
 	tests/system/runtime_waits.py tests/system/spans.py tests/system/tracers.py \
 	tests/system/traces.py tests/system/unanswered.py tests/workloads/Heap.java \
 	tests/workloads/OwnWaits.java tests/workloads/Traced.java tests/workloads/Virtual.java \
-	tests/workloads/Waits.java tests/workloads/asgct.c tests/workloads/fake-python.c \
+	tests/workloads/Waits.java tests/workloads/asgct.c tests/workloads/contexts.js \
+	tests/workloads/fake-python.c \
 	tests/workloads/heap.go tests/workloads/labelled.go tests/workloads/published.c \
 	tests/workloads/pywaits.py tests/workloads/span-slot.c tests/workloads/spans-fast.c \
 	tests/workloads/spans-hostile.c tests/workloads/spans-waits.c tests/workloads/spans.c \

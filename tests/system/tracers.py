@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: runtimes src/reader src/profiler src/opener src/broker proto
 """Samples have the span of a real tracer: ddtrace (PyPI) publishes thread contexts (OTEP 4947) from a library that
-Python loads, dd-trace (npm) those of continuations of Node.js, dd-java-agent (Maven) those of Java's threads. The
-program says which spans it was in, of threads and of tasks of an event loop; a sample's own function says which kind it
-must be."""
+Python loads, dd-trace (npm) those of continuations of Node.js, also its writer (@datadog/pprof) alone, dd-java-agent
+(Maven) those of Java's threads. The program says which spans it was in, of threads and of tasks of an event loop; a
+sample's own function says which kind it must be."""
 import os
 import shutil
 import subprocess
@@ -105,10 +105,10 @@ def fetch_node():
     return os.path.join(directory, "node_modules")
 
 
-def judge(what, samples, is_right):
+def judge(what, samples, is_right, functions=("in_outer", "in_inner")):
     """The samples that have a span; is_right: whether a sample has the one that the program was in."""
     first = next((i for i, s in enumerate(samples) if s[2]), len(samples))
-    inside = [s for s in samples[first:] if s[1] in ("in_outer", "in_inner")]
+    inside = [s for s in samples[first:] if s[1] in functions]
     linked = [s for s in inside if s[2]]
     wrong = [s[:4] for s in linked if not is_right(s)]
     rig.check(len(linked) >= WANTED, f"{what}: {len(linked)} samples in spans")
@@ -119,12 +119,8 @@ def judge(what, samples, is_right):
     return linked
 
 
-def check_node():
+def check_node(modules):
     """Asynchronous functions of one thread, by the record that V8's map of the current continuation leads to."""
-    modules = shutil.which("npm") and fetch_node()
-    if not modules:
-        rig.leave_out("without npm there is no tracer for Node.js")
-        return
     program, told = start("node", [os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "traced.js"),
                                    os.path.join(modules, "dd-trace")], DD_PROFILING_ENABLED="true")
     rig.wait_for("spans", lambda: os.path.getsize(told.name) > 0, 60)
@@ -134,6 +130,29 @@ def check_node():
     roots = {s[4].get("datadog.local_root_span_id"): s[3] for s in linked}
     rig.check(all(spans.get(root) == [trace, "in_outer"] for root, trace in roots.items()),
               "Node.js: attributes are the context's")
+
+
+def check_writer(modules):
+    """Contexts that @datadog/pprof writes for a program without a tracer, on two threads: also one that grew, and one
+    that ended before its continuation did."""
+    program, told = start("writer", [os.path.join(modules, "node", "bin", "node"), os.path.join(rig.WORKLOADS, "contexts.js"), modules])
+    rig.wait_for("spans of both threads", lambda: any(line.startswith("0000000001") for line in open(told.name, encoding="ascii")), 60)
+    samples, lines = capture("writer", program, told, 3 * LENGTH)  # of two threads at once
+    spans = {}
+    for span, trace, function in (w for w in lines if len(w) == 3):
+        spans.setdefault(span, (trace, set()))[1].add(function)
+    functions = ("in_outer", "in_inner", "in_later")
+    linked = judge("@datadog/pprof", samples, lambda s: s[2] in spans and s[3] == spans[s[2]][0] and s[1] in spans[s[2]][1], functions)
+    rig.check({s[1] for s in linked} == set(functions), "@datadog/pprof: in each function")
+    threads = {}
+    for s in linked:
+        threads.setdefault(s[0], set()).add(s[3])
+    rig.check(sorted(map(len, threads.values())) == [2, 2], f"@datadog/pprof: two threads with two traces each: {threads}")
+    wrong = [s for s in linked if (s[4].get("datadog.local_root_span_id"), s[4].get("http.route"), s[4].get("step")) !=
+             (s[2], "/cart", "x" * 100 if s[1] == "in_later" else None)]
+    rig.check(not wrong, f"@datadog/pprof: attributes are the context's: {wrong[:2]}")
+    ended = [s for s in samples if s[1] == "in_ended"]
+    rig.check(ended and not any(s[2] for s in ended), f"@datadog/pprof: none of {len(ended)} in spans that had ended has one")
 
 
 def fetch_agent():
@@ -176,7 +195,12 @@ def check_java():
 def main():
     rig.need_root()
     check_python()
-    check_node()
+    modules = shutil.which("npm") and fetch_node()
+    if modules:
+        check_node(modules)
+        check_writer(modules)
+    else:
+        rig.leave_out("without npm there is no tracer for Node.js")
     check_java()
 
 
