@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Rooms: runtimes src/reader src/profiler src/opener src/broker
+# Rooms: runtimes src/reader src/profiler src/opener src/broker src/render
 """Samples of Go programs have the labels of their goroutine (runtime/pprof.Do), and its spans as links: in functions
-that tell the span, below one that tells the worker. No sample has another's, none without labels has any. With two
-versions of Go, whose labels are a map and a list; stripped; and linked with a C library."""
+that tell the span, below one that tells the worker. No sample has another's, none without labels has any. Names of
+spans, as Pyroscope's tracer sets them, are beside their ids in each output. With two versions of Go, whose labels are a
+map and a list; stripped; and linked with a C library."""
 import collections
 import os
 import re
@@ -45,10 +46,10 @@ def samples_of(message, pid):
         if otlp.attributes(rp.resource, view.strings).get("process.pid") != pid:
             continue
         for s in (s for sp in rp.scope_profiles for profile in sp.profiles for s in profile.samples):
-            link = view.dictionary.link_table[s.link_index]
-            found += [(t, view.frames(s.stack_index), view.table_attributes(s.attribute_indices),
-                       link.trace_id.hex() if s.link_index else "", link.span_id.hex() if s.link_index else "")
-                      for t in s.timestamps_unix_nano]
+            link, attributes = view.dictionary.link_table[s.link_index], view.table_attributes(s.attribute_indices)
+            # A link has both ids; a span alone is an attribute.
+            ids = (link.trace_id.hex(), link.span_id.hex()) if s.link_index else ("", attributes.get("span_id", ""))
+            found += [(t, view.frames(s.stack_index), attributes, *ids) for t in s.timestamps_unix_nano]
     return sorted(found, key=lambda s: s[0])
 
 
@@ -93,8 +94,16 @@ def check_moved(name, min_share):
     rig.check(len(linked) >= min_share * len(inside), f"moved {name}: {len(linked)} of {len(inside)} have their own")
 
 
+def named(worker):
+    """Its spans have names, and no traces, as Pyroscope's tracer writes them."""
+    return worker % 4 == 3
+
+
 def is_wrong(sample, worker, _, spans_of_it):
-    return sample[4] not in spans_of_it or (worker is not None and int(sample[3], 16) != worker + 1)
+    _, _, attributes, trace, span = sample
+    worker = int(span, 16) >> 32 & 7 if worker is None else worker
+    expected = ("", f"GET /{span}") if named(worker) else (f"{worker + 1:032x}", None)
+    return span not in spans_of_it or (trace, attributes.get("span_name")) != expected
 
 
 def check_samples(samples, message, program, what):
@@ -125,15 +134,36 @@ def check_attributes(samples, what):
               f"{what}: numbers of {len(ids)} goroutines")
 
 
+def check_names(samples, files):
+    """Names of spans are beside their ids in each output that has labels, and an id alone chooses samples for those that
+    have none."""
+    mine = collections.Counter((s[4], s[2]["span_name"]) for s in samples if "span_name" in s[2])
+    rig.check(len(mine) == 4, f"two goroutines with two spans each have names: {mine}")
+    found, n = collections.Counter(), 0
+    for line in subprocess.run(["go", "tool", "pprof", "-raw", files["pb.gz"]], capture_output=True, text=True, check=True).stdout.splitlines():
+        n = int(line.split()[0]) if re.match(r" +\d+ +\d+: ", line) else n
+        label = re.search(r"span_id:\[(.*?)\] span_name:\[(.*?)\]", line)
+        found.update({label.groups(): n} if label else {})
+    rig.check(found == mine, f"labels of pprof: {found}")
+    with open(files["html"], encoding="utf-8") as f:
+        page = f.read()
+    rig.check(set(re.findall(r"span_name=(GET /\w+)", page)) == {name for _, name in mine}, "labels of the page")
+    for (span, _), n in mine.items():
+        name = rig.path("one.folded")
+        p = subprocess.run([rig.perfwalk(), "report", "--span", span, "-o", name, files["otlp"]], check=False, capture_output=True, text=True)
+        rig.check(p.returncode == 0 and rig.total(rig.read_folded(name)) == n, f"--span {span}: its {n} samples in folded stacks: {p.stderr}")
+
+
 def check_capture(name, what):
     program = Program(name)
-    out = rig.path(f"{name}.otlp")
-    r = rig.record_cpu(2.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, "-o", out)
+    files = {suffix: rig.path(f"{name}.{suffix}") for suffix in ("otlp", "pb.gz", "html")}
+    r = rig.record_cpu(2.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, *(x for f in files.values() for x in ("-o", f)))
     rig.check(r.status == 0, f"a capture of {what}")
-    with open(out, "rb") as f:
+    with open(files["otlp"], "rb") as f:
         message = otlp.decode(f.read())
     samples, said = samples_of(message, program.pid), spans.counts_of(message)
     check_samples(samples, message, program, what)
+    check_names(samples, files)
     n_with = sum(bool(s[4]) for s in samples)
     rig.check(said["linked"] == n_with and n_with < sum(said.values()) <= len(samples),
               f"{what}: {n_with} of {len(samples)} samples are counted as linked: {said}")
@@ -151,7 +181,7 @@ def check_denied():
         return [s for m in collector.messages("plain") for s in samples_of(otlp.decode(m), program.pid) if s[4]]
     rig.wait_for("samples in spans", lambda: len(linked()) > 20, 60)
     keys = {key for s in linked() for key in s[2]}
-    rig.check("secret.key" in keys and not keys & {"route", "goroutine.id"}, f"denied labels stay here: {keys}")
+    rig.check("secret.key" in keys and not keys & {"route", "span_name", "goroutine.id"}, f"denied labels stay here: {keys}")
     d.stop()
     rig.end(program.process)
     collector.stop()

@@ -66,16 +66,31 @@ func labels(worker, kind int) pprof.LabelSet {
 		return pprof.Labels("trace_id", trace, "span id", strconv.FormatUint(n, 10), "route", "/cart",
 			"thread.id", "7", "comm", "victim", "container", "another's")
 	}
+	if worker%4 == 3 { // as Pyroscope's tracer writes it
+		return pprof.Labels("span_id", span, "span_name", "GET /"+span, "route", "/cart")
+	}
 	return pprof.Labels("trace_id", trace, "span_id", span, "route", "/cart", "secret.key", "hidden")
+}
+
+// Pyroscope's tracer sets them when a span begins and ends, in whatever function.
+func within(ctx context.Context, worker, kind int, f func(context.Context)) {
+	if worker%4 != 3 {
+		pprof.Do(ctx, labels(worker, kind), f)
+		return
+	}
+	own := pprof.WithLabels(ctx, labels(worker, kind))
+	pprof.SetGoroutineLabels(own)
+	f(own)
+	pprof.SetGoroutineLabels(ctx)
 }
 
 //go:noinline
 func work(worker int) {
 	ctx := context.Background()
 	for {
-		pprof.Do(ctx, labels(worker, 1), func(ctx context.Context) {
+		within(ctx, worker, 1, func(ctx context.Context) {
 			inOuter()
-			pprof.Do(ctx, labels(worker, 2), func(ctx context.Context) { inInner() })
+			within(ctx, worker, 2, func(ctx context.Context) { inInner() })
 			inOuter()
 			inSystem()
 			var done sync.WaitGroup
