@@ -3,7 +3,8 @@
 """Samples of Go programs have the labels of their goroutine (runtime/pprof.Do), and its spans as links: in functions
 that tell the span, below one that tells the worker. No sample has another's, none without labels has any. Names of
 spans, as Pyroscope's tracer sets them, are beside their ids in each output. With two versions of Go, whose labels are a
-map and a list; stripped; and linked with a C library."""
+map and a list; stripped; linked with a C library; and while labels are freed, and others put in their place, all the
+time."""
 import collections
 import os
 import re
@@ -25,8 +26,8 @@ WORKER = re.compile(r"main\.(?:init|glob\.)\.func(\d+)$")
 
 
 class Program:
-    def __init__(self, name):
-        self.process = rig.start([os.path.join(rig.build_workloads(name), name)], stdout=subprocess.PIPE, text=True)
+    def __init__(self, name, *args):
+        self.process = rig.start([os.path.join(rig.build_workloads(name), name), *args], stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         lines = [line.split() for line in self.process.stdout]
         self.spans = {(int(worker), function): span for worker, function, span in lines}
@@ -154,8 +155,8 @@ def check_names(samples, files):
         rig.check(p.returncode == 0 and rig.total(rig.read_folded(name)) == n, f"--span {span}: its {n} samples in folded stacks: {p.stderr}")
 
 
-def check_capture(name, what):
-    program = Program(name)
+def check_capture(name, what, *args):
+    program = Program(name, *args)
     files = {suffix: rig.path(f"{name}.{suffix}") for suffix in ("otlp", "pb.gz", "html")}
     r = rig.record_cpu(2.5 * LENGTH, [program.pid], "-F", "1999", "-p", program.pid, *(x for f in files.values() for x in ("-o", f)))
     rig.check(r.status == 0, f"a capture of {what}")
@@ -191,11 +192,12 @@ def main():
     rig.need_root()
     rig.need_programs("go")
     check_capture("labelled", "a program")
+    check_capture("labelled", "one that collects its memory all the time", "collect")
     check_capture("labelled-stripped", "a stripped one")
     check_capture("labelled-linked", "one with a C library")
     os.environ["GOTOOLCHAIN"] = MAP_VERSION
     if subprocess.run(["go", "version"], check=False, capture_output=True).returncode == 0:
-        check_capture("labelled", "one whose labels are a map")
+        check_capture("labelled", "one whose labels are a map", "collect")
     else:
         rig.say(f"{MAP_VERSION} cannot be fetched: labels in maps are not tried")
     del os.environ["GOTOOLCHAIN"]

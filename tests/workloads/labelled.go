@@ -2,11 +2,12 @@
 
 // Goroutines that work in spans, with these as labels (runtime/pprof.Do), in functions that tell the span:
 //
-//	labelled
+//	labelled [collect]
 //
 // Those of inOuter have inInner inside; those of inHanded begin others that inherit their labels (inInherited); those
 // of inNone have none; inSystem is in system calls. It prints a line for each worker and function: the number, the
-// function, the span. They are more than threads, give way to each other, and so move from thread to thread.
+// function, the span. They are more than threads, give way to each other, and so move from thread to thread. With
+// `collect` all memory is collected all the time, so that new labels soon are where others were.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // In the stack of whatever they work on.
@@ -103,6 +105,13 @@ func work(worker int) {
 	}
 }
 
+func collect() {
+	for {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func main() {
 	runtime.GOMAXPROCS(3)
 	for i := range workers {
@@ -114,6 +123,9 @@ func main() {
 	os.Stdout.Close()
 	for _, worker := range workers {
 		go worker()
+	}
+	if len(os.Args) > 1 {
+		go collect()
 	}
 	select {}
 }
