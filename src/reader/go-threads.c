@@ -8,8 +8,8 @@
  * In the same cycle the same address is the same set. A cycle is asked for from the second sample
  * with a set on, since most sets of servers are seen once.
  *
- * Of a thread that the C library has begun, memory tells the CPU (contexts.c), which takes a third
- * of the time of the kernel's file, and proves more.
+ * Of a thread that the C library has begun, memory tells the CPU (contexts.c), which takes half of
+ * the time of the kernel's file, and proves more.
  */
 #include <stdlib.h>
 
