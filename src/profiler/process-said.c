@@ -26,6 +26,7 @@
 #define SOON_NS		 (1 * NSEC_PER_SEC)    /* after new code, or without an answer */
 #define FIRST_DELAY_NS	 (4 * NSEC_PER_SEC)
 #define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+#define LONGEST_SAME_NS	 (600 * NSEC_PER_SEC) /* while a size is the same, and no samples pay */
 #define MAX_UNREADY	 8 /* looks in a row at a context that is being written */
 #define MAX_HURRIED	 8 /* new mappings that are a reason to look earlier */
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
@@ -466,11 +467,33 @@ static bool is_paid(struct sayings *of, const struct host_process *p)
 	return true;
 }
 
+/* Looks come together: each is a question to a process that sleeps, which costs several times as
+ * much when it has to wake for it. */
+static uint64_t at_a_second(uint64_t ns)
+{
+	return (ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC * NSEC_PER_SEC;
+}
+
 /* Then it has mapped no context since it was asked, unless it has unmapped as much. */
 static bool is_same_size(struct process_said *s, const struct sayings *of, uint64_t now_ns)
 {
-	return s->looked && !s->published_ns && now_ns - s->asked_ns < LONGEST_DELAY_NS &&
+	return s->looked && !s->published_ns && now_ns - s->asked_ns < LONGEST_SAME_NS &&
 	       process_size_is_same(&s->size, now_ns, of->interval_ns);
+}
+
+/* That is asked from time to time, if samples pay. */
+static bool is_worth_asking(const struct process_said *s, struct sayings *of,
+			    const struct host_process *p, uint64_t now_ns)
+{
+	return now_ns - s->asked_ns >= LONGEST_DELAY_NS && is_paid(of, p);
+}
+
+/* When one of the same size may be asked. */
+static uint64_t next_same(const struct process_said *s, uint64_t now_ns)
+{
+	uint64_t first = s->asked_ns + LONGEST_DELAY_NS;
+
+	return first > now_ns ? first : at_a_second(now_ns + FIRST_DELAY_NS);
 }
 
 /* A program whose size has stood for a while and changes now is worth a look that nobody pays for.
@@ -494,13 +517,6 @@ static void keep_size(struct process_said *s, struct sayings *of, const struct h
 		return;
 	process_size_keep(&s->size, of->outside, p->pid, now_ns);
 	of->n_sizes += s->size.open && !was_open;
-}
-
-/* Looks come together: each is a question to a process that sleeps, which costs several times as
- * much when it has to wake for it. */
-static uint64_t at_a_second(uint64_t ns)
-{
-	return (ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC * NSEC_PER_SEC;
 }
 
 static uint64_t next_delay(const struct process_said *s, const struct sayings *of)
@@ -543,7 +559,7 @@ static bool ask(struct process_said *s, struct sayings *of, const struct host_pr
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
 		       bool in_pod, uint64_t now_ns)
 {
-	bool early, same;
+	bool early, same, paid;
 
 	if (s->looked && s->n_execs != p->n_execs)
 		forget_program(s);
@@ -557,15 +573,17 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 		return;
 	}
 	same = is_same_size(s, of, now_ns);
-	if (early && !same && !has_news(s, of, now_ns) && !is_paid(of, p))
+	paid = same && is_worth_asking(s, of, p, now_ns);
+	same = same && !paid;
+	if (early && !same && !paid && !has_news(s, of, now_ns) && !is_paid(of, p))
 		return;
 	s->looked_ns = now_ns;
 	if ((!same && !ask(s, of, p, in_pod, now_ns)) || (same && early))
 		return;
 	s->delay_ns = next_delay(s, of);
 	s->next_ns = at_a_second(now_ns + s->delay_ns);
-	if (same && s->next_ns > s->asked_ns + LONGEST_DELAY_NS)
-		s->next_ns = s->asked_ns + LONGEST_DELAY_NS;
+	if (same && s->next_ns > next_same(s, now_ns))
+		s->next_ns = next_same(s, now_ns);
 }
 
 void process_said_deinit(struct process_said *s, struct sayings *of)

@@ -130,7 +130,8 @@ static void test_silent_process(void)
 	of.interval_ns = 0;
 }
 
-/* A process whose size is the same is asked once a minute, and soon when it is another. */
+/* A process whose size is the same is asked once a minute if samples pay, else after ten, and soon
+ * when its size is another. */
 static void test_process_that_stays(void)
 {
 	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
@@ -146,7 +147,15 @@ static void test_process_that_stays(void)
 	for (int i = 1; i < 60; i++)
 		CHECK_INT(look(&s, mapper.pid, 10, age, now + (uint64_t)i * second), ==,
 			  NO_QUESTION);
-	CHECK_INT(look(&s, mapper.pid, 10, age, now += 62 * second), ==, CONTEXT_ALONE);
+	/* Nothing says that it has mapped something, so samples must pay: 128, and 4 for each
+	 * mapping. */
+	of.n_samples = 166;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 62 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * second - 1), ==, CONTEXT_ALONE);
+	CHECK_INT(of.n_samples, ==, 0);
+	now += 5 * second;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 540 * second), ==, NO_QUESTION);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 61 * second), ==, CONTEXT_ALONE);
 	of.n_samples = 1000;
 	CHECK_INT(look(&s, mapper.pid, 10, age, now += 5 * second), ==, NO_QUESTION);
 	CHECK_INT(of.n_samples, ==, 1001);
@@ -254,8 +263,10 @@ static void test_new_mappings(void)
 	int n_asked = 0;
 
 	of.interval_ns = 5 * second;
-	for (int i = 0; i < 7; now += 64 * second, i++)
+	for (int i = 0; i < 7; now += 64 * second, i++) {
+		map_a_page();
 		CHECK_INT(look(&s, mapper.pid, n_mappings, age, now), !=, NO_QUESTION);
+	}
 	/* Its next turn is a minute away each time. */
 	for (int i = 0; i < 20; now += 64 * second, i++) {
 		(void)look(&s, mapper.pid, n_mappings, age, now);
@@ -281,6 +292,7 @@ static void test_many_samples(void)
 	of.interval_ns = second;
 	of.next_free_ns = UINT64_MAX; /* of none */
 	for (int i = 0; i < 7; now += 64 * second, i++) {
+		map_a_page();
 		CHECK_INT(look(&s, mapper.pid, 10, age, now), !=, NO_QUESTION);
 		CHECK_INT(look(&busy, mapper.pid, 10, age, now), !=, NO_QUESTION);
 	}
