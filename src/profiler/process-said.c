@@ -496,8 +496,8 @@ static uint64_t next_same(const struct process_said *s, uint64_t now_ns)
 	return first > now_ns ? first : at_a_second(now_ns + FIRST_DELAY_NS);
 }
 
-/* A program whose size has stood for a while and changes now is worth a look that nobody pays for.
- * One that always changes is not. */
+/* A program whose size has stood for a while and changes now is worth a look if no samples can pay
+ * for it, too. One that always changes is not. */
 static bool has_news(const struct process_said *s, struct sayings *of, uint64_t now_ns)
 {
 	if (!s->size.open || !s->size.stood || now_ns < of->next_free_ns)
@@ -575,7 +575,7 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 	same = is_same_size(s, of, now_ns);
 	paid = same && is_worth_asking(s, of, p, now_ns);
 	same = same && !paid;
-	if (early && !same && !paid && !has_news(s, of, now_ns) && !is_paid(of, p))
+	if (early && !same && !paid && !is_paid(of, p) && !has_news(s, of, now_ns))
 		return;
 	s->looked_ns = now_ns;
 	if ((!same && !ask(s, of, p, in_pod, now_ns)) || (same && early))

@@ -209,6 +209,28 @@ static void test_size_that_stood(void)
 	of.n_samples = 0;
 }
 
+/* Samples that would pay for others do so for it first. */
+static void test_size_that_stood_is_paid(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now = let_rest(&s, second);
+
+	of.interval_ns = 5 * second;
+	of.next_free_ns = of.n_samples = 0;
+	for (int i = 1; i <= 2; i++)
+		CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * (uint64_t)i * second), ==,
+			  NO_QUESTION);
+	map_a_page();
+	of.n_samples = 200;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 15 * second), ==, CONTEXT_ALONE);
+	CHECK_INT(of.n_samples, ==, 201 - (128 + 4 * 10));
+	CHECK_INT(of.next_free_ns, ==, 0);
+	process_said_deinit(&s, &of);
+	of.interval_ns = 0;
+	of.n_samples = 0;
+}
+
 /* Of many that do so at once, five a second are asked; the others then. */
 static void test_sizes_that_stood(void)
 {
@@ -445,6 +467,7 @@ int main(void)
 	RUN(test_silent_process);
 	RUN(test_process_that_stays);
 	RUN(test_size_that_stood);
+	RUN(test_size_that_stood_is_paid);
 	RUN(test_sizes_that_stood);
 	RUN(test_looks_come_together);
 	RUN(test_new_mappings);
