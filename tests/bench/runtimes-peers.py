@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """perfwalk beside the profilers of runtimes, in one run: both record the same program of known chains of calls at the same
 time, and this says how far they agree, in leaves and in whole stacks, beside what two samples of that size of one program
-would; and what each costs a program that does the same work in turns. runtimes-peers.py PERFWALK [--rate HZ]
-[--seconds N] [--rounds N] [--peer NAME]..., as root. NAME: rbspy and py-spy (in PATH), async-profiler (its library in
-ASYNC_PROFILER), jfr (Java's own, every 10 ms), cpu-prof (Node's own); those that are there."""
+would; what CPU time each takes for a sample, from its start to its written file; and what each costs a program that does
+the same work in turns. runtimes-peers.py PERFWALK [--rate HZ] [--seconds N] [--rounds N] [--peer NAME]..., as root.
+NAME: rbspy, phpspy and py-spy (in PATH), async-profiler (its library in ASYNC_PROFILER), jfr (Java's own, every 10 ms),
+cpu-prof (Node's own); those that are there."""
 import argparse
 import collections
 import json
@@ -29,6 +30,10 @@ WORK = {
     "rb": "c = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }\ndef f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\n"
           "f(18); puts 'ready'; $stdout.flush; $stdin.gets; n = 0; a = c.()\n"
           "while c.() - a < ARGV[0].to_f do f(18); n += 1 end\nputs (c.() - a) / n; $stdout.flush\n",
+    "php": "<?php\nfunction c() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; }\n"
+           "function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); }\n"
+           "f(18); echo \"ready\\n\"; fgets(STDIN); $n = 0; $a = c();\n"
+           "while (c() - $a < $argv[1]) { f(18); $n++; } echo (c() - $a) / $n, \"\\n\";\n",
     "js": "const c = () => process.cpuUsage().user / 1e6; const f = n => n < 2 ? n : f(n - 1) + f(n - 2); f(24);\n"
           "console.log('ready'); require('fs').readSync(0, Buffer.alloc(9)); let n = 0; const a = c();\n"
           "while (c() - a < Number(process.argv[2])) { f(24); n++; } console.log((c() - a) / n);\n",
@@ -52,6 +57,8 @@ def peers(rate):
                    lambda out: ["py-spy", "record", "-r", str(rate), "-f", "raw", "-d", "600", "-o", out, "-p"]),
         "rbspy": ("rb", ["ruby"], shutil.which("rbspy"), None,
                   lambda out: ["rbspy", "record", "--silent", "--rate", str(rate), "--format", "collapsed", "--file", out, "--pid"]),
+        "phpspy": ("php", ["php", "-n"], shutil.which("phpspy"), None,
+                   lambda out: ["phpspy", "--rate-hz", str(rate), "--output", out, "--pid"]),
         "async-profiler": ("java", ["java"], os.path.isfile(library()),
                            lambda out: [f"-agentpath:{library()}=start,event=ctimer,interval={ns},file={out},collapsed"], None),
         "jfr": ("java", ["java"], shutil.which("jfr"),
@@ -89,7 +96,7 @@ def program(language, where, chains):
 
 def known(names):
     # Classes' names differ in how they are written; functions of the language itself are left out.
-    names = [re.sub(r"[ (\[].*", "", n).replace("/", ".").rpartition("#")[2] for n in names]
+    names = [re.sub(r"[ (\[].*", "", n).replace("::", ".").replace("/", ".").rpartition("#")[2] for n in names]
     return tuple(n.rpartition(".")[2] for n in names if n.startswith("Calls.") or n.rpartition(".")[2].startswith("chain_"))
 
 
@@ -98,6 +105,13 @@ def read_folded(path):
         for line in f:
             stack, _, n = line.rstrip("\n").rpartition(" ")
             yield stack.split(";"), int(n)
+
+
+def read_phpspy(path):
+    """Stacks with an empty line behind each; of a frame its depth, function and place."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        for stack in f.read().split("\n\n"):
+            yield [m[1] for m in re.finditer(r"^\d+ (\S+) ", stack, re.M)][::-1], 1
 
 
 def read_cpuprofile(path):
@@ -136,27 +150,34 @@ def start_recorder(command, pid):
     return subprocess.Popen([*command, str(pid)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
+def end_recorder(recorder):
+    """Seconds of CPU time of it and its children."""
+    recorder.send_signal(signal.SIGINT)
+    _, recorder.returncode, used = os.wait4(recorder.pid, 0)
+    return used.ru_utime + used.ru_stime
+
+
 def compare(perfwalk, name, peer, args, where):
     language, runtime, _, options, command = peer
     ours, its = f"{where}/{name}.folded", f"{where}/{name}.{'jfr' if name == 'jfr' else 'out'}"
     run = [*runtime, *(options(its) if options else []), *program(language, where, True)]
     with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         time.sleep(2)
-        recorders = [start_recorder([perfwalk, "record", "-q", "-F", str(args.rate), "-o", ours, "-p"], p.pid)]
+        recorders = {"perfwalk": start_recorder([perfwalk, "record", "-q", "-F", str(args.rate), "-o", ours, "-p"], p.pid)}
         if command:
-            recorders.append(start_recorder(command(its), p.pid))
+            recorders[name] = start_recorder(command(its), p.pid)
         time.sleep(args.seconds * 4)
-        for r in recorders:
-            r.send_signal(signal.SIGINT)
-            r.wait()
+        used = {who: end_recorder(r) for who, r in recorders.items()}
         p.terminate()
         try:
             p.wait(30)
         except subprocess.TimeoutExpired:
             p.kill()
-    read = {"cpu-prof": read_cpuprofile, "jfr": read_jfr}.get(name, read_folded)
-    a, b = chains(read_folded, ours), chains(read, its)
-    agreement.show(a, b)
+    read = {"cpu-prof": read_cpuprofile, "jfr": read_jfr, "phpspy": read_phpspy}.get(name, read_folded)
+    seen = {"perfwalk": chains(read_folded, ours), name: chains(read, its)}
+    agreement.show(*seen.values())
+    for who, seconds in used.items():
+        print(f"  {who} itself {1e6 * seconds / max(1, seen[who].total()):.0f} us of CPU time a sample")
 
 
 def cost(peer, args, where, recorder, options):
