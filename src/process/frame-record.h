@@ -22,6 +22,7 @@ enum frame_record_result {
 	FRAME_RECORD_NONE,  /* the thread has no frames of the interpreter */
 	FRAME_RECORD_LATE,  /* not read at the moment of the sample, or not at all */
 	FRAME_RECORD_UNPROVEN, /* the bytes there form no chain of frames */
+	FRAME_RECORD_UNREAD,   /* its interpreter is not understood, or exports nothing */
 	FRAME_RECORD_N_RESULTS
 };
 

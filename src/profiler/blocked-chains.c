@@ -215,7 +215,9 @@ enum frame_source_answer blocked_chain_ask(struct blocked_chain *p, uint32_t own
 	if (is_open(p))
 		answer = walk(p, &thread, sample, ret);
 	else
-		answer = p->hopeless || p->memory.refused ? FRAME_SOURCE_NONE : FRAME_SOURCE_MISSED;
+		answer = p->hopeless	     ? FRAME_SOURCE_UNREAD
+			 : p->memory.refused ? FRAME_SOURCE_NONE
+					     : FRAME_SOURCE_MISSED;
 	time_share_end(&p->all->share, clock_monotonic_ns());
 	return answer;
 }

@@ -449,6 +449,8 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		return FRAME_SOURCE_MISSED;
 	if (s->result == FRAME_RECORD_NONE)
 		return FRAME_SOURCE_NONE;
+	if (s->result == FRAME_RECORD_UNREAD)
+		return FRAME_SOURCE_UNREAD;
 	if (s->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
 	take_frames(&r->chain, c, i->code.kind, s);

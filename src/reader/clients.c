@@ -317,6 +317,14 @@ static const uint32_t results[CHAIN_N_RESULTS] = {
 	[CHAIN_SPENT] = FRAME_RECORD_LATE,
 };
 
+/* What is to be said of a sample of which nothing was read. */
+static enum frame_record_result unread(const struct reader_client *client)
+{
+	if (!client->image)
+		return FRAME_RECORD_NONE;
+	return client_has_interpreter(client) ? FRAME_RECORD_LATE : FRAME_RECORD_UNREAD;
+}
+
 /* 0: not known yet. In our pid namespace threads have the numbers that we see. */
 static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
@@ -339,7 +347,7 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 	size_t n = 0;
 
 	ret->n = 0;
-	ret->result = client_has_interpreter(client) ? FRAME_RECORD_LATE : FRAME_RECORD_NONE;
+	ret->result = unread(client);
 	if (!client->image || (!thread.tid && !thread.stack))
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
@@ -352,7 +360,7 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 	}
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 	if (!client->interp) {
-		ret->result = client->hopeless ? FRAME_RECORD_NONE : FRAME_RECORD_LATE;
+		ret->result = unread(client);
 		return;
 	}
 	/* Its number may be known at the next sample. */

@@ -197,12 +197,10 @@ static const char *text_of(uint32_t number)
 
 static void print_stack(const struct frame_record_stack *s, FILE *out)
 {
-	static const char *const names[FRAME_RECORD_N_RESULTS] = {[FRAME_RECORD_WHOLE] = "whole",
-								  [FRAME_RECORD_CUT] = "cut",
-								  [FRAME_RECORD_NONE] = "no thread",
-								  [FRAME_RECORD_LATE] = "late",
-								  [FRAME_RECORD_UNPROVEN] =
-									  "not proven"};
+	static const char *const names[FRAME_RECORD_N_RESULTS] = {
+		[FRAME_RECORD_WHOLE] = "whole",		[FRAME_RECORD_CUT] = "cut",
+		[FRAME_RECORD_NONE] = "no thread",	[FRAME_RECORD_LATE] = "late",
+		[FRAME_RECORD_UNPROVEN] = "not proven", [FRAME_RECORD_UNREAD] = "unread"};
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct frame_record_frame *f = &s->frames[i];
@@ -325,7 +323,7 @@ static void test_no_python(void)
 		client_read(clients_find(clients, PID), &sample, teller, &stack);
 		CHECK_INT(stack.n, ==, 0);
 	}
-	CHECK_INT(stack.result, ==, FRAME_RECORD_NONE);
+	CHECK_INT(stack.result, ==, FRAME_RECORD_UNREAD);
 	CHECK(!client_has_interpreter(clients_find(clients, PID)));
 	take_told();
 	CHECK_INT(n_texts + n_codes, ==, 0);

@@ -157,6 +157,7 @@ static void test_places(void)
 	struct runtime_frames got;
 
 	make_whole();
+	CHECK_INT(ask(0, FRAME_RECORD_UNREAD, true, &got), ==, FRAME_SOURCE_UNREAD);
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
 	CHECK_INT(got.n, ==, 4);
 	CHECK(!got.cut);
