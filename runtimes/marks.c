@@ -12,6 +12,8 @@ enum {
 	PAGE = 4096,
 	MAX_SEGMENTS = 64,
 	MAX_PAGES = 2000, /* real files: 30 */
+	MAX_SECTIONS = 128,
+	MAX_SECTION_NAMES = 4096, /* bytes */
 };
 
 struct loaded_file {
@@ -87,7 +89,32 @@ static bool exports_all(const struct image *i, const char *const symbols[RUNTIME
 	return k > 0 && (k == RUNTIME_MAX_SYMBOLS || !symbols[k]);
 }
 
-unsigned int runtime_marks_of(int fd)
+/* The names of sections are in no memory, but in all files that a linker has made. */
+static bool has_section(int fd)
+{
+	Elf64_Shdr sections[MAX_SECTIONS];
+	char names[MAX_SECTION_NAMES + 1];
+	Elf64_Ehdr e;
+	ssize_t n;
+
+	if (pread(fd, &e, sizeof(e), 0) != sizeof(e) || e.e_shoff > INT64_MAX ||
+	    e.e_shentsize != sizeof(sections[0]) || e.e_shnum > MAX_SECTIONS ||
+	    e.e_shstrndx >= e.e_shnum ||
+	    pread(fd, sections, e.e_shnum * sizeof(sections[0]), (off_t)e.e_shoff) !=
+		    (ssize_t)(e.e_shnum * sizeof(sections[0])) ||
+	    sections[e.e_shstrndx].sh_offset > INT64_MAX)
+		return false;
+	n = pread(fd, names, MAX_SECTION_NAMES, (off_t)sections[e.e_shstrndx].sh_offset);
+	names[n > 0 ? n : 0] = '\0';
+	for (uint16_t i = 0; i < e.e_shnum; i++) {
+		if (sections[i].sh_name < n && sections[i].sh_type == SHT_PROGBITS &&
+		    runtime_file_is_section(names + sections[i].sh_name))
+			return true;
+	}
+	return false;
+}
+
+static unsigned int exported_by(int fd)
 {
 	struct loaded_file f = {.fd = fd};
 	struct memory memory = {read_page, &f, MAX_PAGES, (uint64_t)MAX_PAGES * PAGE};
@@ -103,4 +130,11 @@ unsigned int runtime_marks_of(int fd)
 	for (size_t i = 0; (symbols = runtime_file_symbols(i, &use)); i++)
 		found |= exports_all(&image, symbols) ? use : 0;
 	return found;
+}
+
+unsigned int runtime_marks_of(int fd)
+{
+	unsigned int found = exported_by(fd);
+
+	return found || !has_section(fd) ? found : RUNTIME_HIDDEN;
 }

@@ -17,37 +17,48 @@ static const struct runtime_file {
 	const char *libraries[MAX_NAMES], *programs[MAX_NAMES];
 	const char *servers[MAX_NAMES]; /* they load such a library by themselves */
 	const char *symbols[RUNTIME_MAX_SYMBOLS];
+	const char *section; /* which no other file has, and which strip(1) keeps; NULL: none */
 } rows[] = {
 	/* Java, which may have loaded an interpreter's library. */
-	{RUNTIME_STEPS, 3, {"libjvm.so"}, {NULL}, {NULL}, {"gHotSpotVMStructs", "gHotSpotVMTypes"}},
+	{RUNTIME_STEPS,
+	 3,
+	 {"libjvm.so"},
+	 {NULL},
+	 {NULL},
+	 {"gHotSpotVMStructs", "gHotSpotVMTypes"},
+	 NULL},
 	/* Node.js */
 	{RUNTIME_STEPS,
 	 2,
 	 {"libnode.so.*"},
 	 {"node", "nodejs"},
 	 {NULL},
-	 {"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E"}},
+	 {"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E"},
+	 NULL},
 	/* Python, whose trampolines are on the native stack */
 	{RUNTIME_ANY,
 	 2,
 	 {"libpython3.#@.so*"},
 	 {"python3.#@"},
 	 {"uwsgi*"},
-	 {"_PyEval_EvalFrameDefault", "PyCode_Type", "PyUnicode_Type"}},
+	 {"_PyEval_EvalFrameDefault", "PyCode_Type", "PyUnicode_Type"},
+	 ".PyRuntime" /* since 3.13 */},
 	/* PHP */
 	{RUNTIME_CHAINS,
 	 2,
 	 {"libphp%.so*"},
 	 {"php%", "php%-fpm%", "php%-cgi%"},
 	 {"apache2", "httpd"},
-	 {"execute_ex", "executor_globals", "get_zend_version"}},
+	 {"execute_ex", "executor_globals", "get_zend_version"},
+	 NULL},
 	/* Ruby */
 	{RUNTIME_CHAINS,
 	 2,
 	 {"libruby-%.so*", "libruby%.so*"},
 	 {"ruby%"},
 	 {NULL},
-	 {"ruby_version", "ruby_vm_at_exit"}},
+	 {"ruby_version", "ruby_vm_at_exit"},
+	 NULL},
 };
 
 static size_t count(const char *text, size_t n, const char *set)
@@ -129,6 +140,15 @@ const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use)
 		return NULL;
 	*ret_use = rows[i].use;
 	return rows[i].symbols;
+}
+
+bool runtime_file_is_section(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].section && strcmp(rows[i].section, name) == 0)
+			return true;
+	}
+	return false;
 }
 
 bool runtime_file_may_chain(const char *path)

@@ -12,6 +12,7 @@ enum runtime_use {
 	RUNTIME_STEPS = 1,  /* its frames are on the native stack (runtimes/stepper.h) */
 	RUNTIME_CHAINS = 2, /* it keeps a chain of them (runtimes/interp.h) */
 	RUNTIME_ANY = RUNTIME_STEPS | RUNTIME_CHAINS,
+	RUNTIME_HIDDEN = 4, /* of a file alone: it holds one, and exports nothing of it */
 };
 
 /*
@@ -26,6 +27,8 @@ int runtime_file_rank(const char *path, size_t n, enum runtime_use use);
  */
 #define RUNTIME_MAX_SYMBOLS 4
 const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use);
+/* Does a section of that name say that a file holds a runtime, whatever it exports? */
+bool runtime_file_is_section(const char *name);
 /* Is a program, by its path, likely to have a chain of such frames? Also true of servers that load
  * an interpreter's library later. */
 bool runtime_file_may_chain(const char *path);

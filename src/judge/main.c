@@ -79,6 +79,6 @@ int judge_main(void)
 		log_error("cannot start: %s", strerror(-r));
 		return 1;
 	}
-	verdict = runtime_marks_of(file) ? JUDGING_YES : JUDGING_NO;
+	verdict = (runtime_marks_of(file) & RUNTIME_ANY) ? JUDGING_YES : JUDGING_NO;
 	return write(PROTOCOL_CONTROL_FD, &verdict, sizeof(verdict)) != sizeof(verdict);
 }

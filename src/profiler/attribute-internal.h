@@ -41,7 +41,7 @@ struct file_state {
 	bool tried, was_sent;
 	bool allocator_tried;		/* its allocator was looked for */
 	struct alloc_places *allocator; /* NULL: it has none of its own */
-	unsigned int marks; /* enum runtime_use of what it exports; 0 if its name says it */
+	unsigned int marks; /* enum runtime_use, by its contents; 0 if its name says it */
 	bool go_known;	    /* go is set */
 	struct go_program go;
 	uint64_t again_window; /* the last one in which it was opened for a new symbolizer */
@@ -75,6 +75,7 @@ struct process_state {
 	bool not_read;			 /* they have no room for it, which is counted */
 	bool interpreter_left_out;	 /* it has one, but there are too many: */
 	uint64_t left_out_ns;		 /* at the time of this sample */
+	bool interpreter_hidden;	 /* it has one that exports nothing */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings, n_interpreter_marked;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */

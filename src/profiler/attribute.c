@@ -282,7 +282,7 @@ static enum frame_source_answer ask_readers(void *ctx, const struct frame_source
 	const struct process_state *s = sample->process->user;
 	uint32_t index = sample->record->index;
 
-	if (s && s->interpreter_left_out)
+	if (s && (s->interpreter_left_out || s->interpreter_hidden))
 		return FRAME_SOURCE_UNREAD;
 	if (!s || !s->interpreter)
 		return FRAME_SOURCE_NONE;

@@ -196,6 +196,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
 	s->n_interpreter_marked = a->n_marked;
+	s->interpreter_hidden = !m && find_file(a->process, RUNTIME_HIDDEN);
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		attribution_free_interpreter(a, s);
 	if (image && !s->interpreter)

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 
 import rig
 
@@ -200,15 +199,16 @@ int main(int argc, char **argv)
 """
 
 
-def embedding():
-    """A program that has the distribution's interpreter linked into it, and exports what extensions need; None: that
-    cannot be had here."""
-    archive = os.path.join(sysconfig.get_config_var("LIBPL") or "", sysconfig.get_config_var("LIBRARY") or "")
-    source, program = rig.path("embeds.c"), rig.path("application")
+PLACES = "import os, sysconfig as s; v = s.get_config_var; print(os.path.join(v('LIBPL'), v('LIBRARY')), s.get_path('include'))"
+
+
+def embedding(python, name, *exports):
+    """A program of that name that has an interpreter linked into it; exports: how. None: that cannot be had here."""
+    archive, include = subprocess.run([python, "-c", PLACES], capture_output=True, text=True, check=True).stdout.split()
+    source, program = rig.path("embeds.c"), rig.path(name)
     with open(source, "w", encoding="utf-8") as f:
         f.write(EMBEDS)
-    command = ["gcc", "-O1", "-no-pie", "-o", program, source, "-I", sysconfig.get_path("include"), "-Wl,-export-dynamic",
-               archive, "-lz", "-lexpat", "-lm", "-ldl"]
+    command = ["gcc", "-O1", "-no-pie", "-o", program, source, "-I", include, *exports, archive, "-lz", "-lexpat", "-lm", "-ldl"]
     made = os.path.isfile(archive) and subprocess.run(command, capture_output=True, check=False).returncode == 0
     return program if made else None
 
@@ -222,13 +222,44 @@ def check_other_names(python, env):
         if not libraries:
             os.rename(program, rig.path("myapp"))
             names(f"{other}, renamed", [rig.path("myapp"), "-c", code], want=["chain_embedded"], env=its)
-    application = embedding()
+    application = embedding(python, "application", "-Wl,-export-dynamic")
     if application:
         names("a program that embeds Python", [application, code], want=["chain_embedded"], env=env)
     for what, command in {"node": ["-e", JAVASCRIPT], "php": ["-n", "-r", PHP]}.items():
         if shutil.which(what):
             shutil.copy(os.path.realpath(shutil.which(what)), rig.path("other"))
             names(f"{what}, renamed", [rig.path("other"), *command], want=[f"chain_{what}"])
+            subprocess.run(["strip", "--strip-all", rig.path("other")], check=True)
+            names(f"{what}, renamed and stripped", [rig.path("other"), *command], want=[f"chain_{what}"])
+
+
+def check_hidden(what, program, code, env, seconds):
+    """A program that exports nothing of its interpreter, and is stripped: its stacks say that it is not read, and
+    debug runtime says why. seconds: by when they do."""
+    if not program:
+        print(f"left out: {what} cannot be made here")
+        return
+    p = rig.start([program, code], env=env)
+    rig.wait_for("it runs", lambda: rig.cpu_seconds(p.pid) > 0.1)
+    folded = rig.path("hidden.folded")
+    rig.record_cpu(seconds, [p.pid], "-p", p.pid, "-F", "99", "-o", folded)
+    said = subprocess.run([rig.perfwalk(), "debug", "runtime", str(p.pid)], capture_output=True, text=True, check=False)
+    rig.end(p)
+    stacks = rig.read_folded(folded)
+    unread = sum(s.n for s in stacks if "[interpreter not read]" in s.user)
+    rig.check(unread > 20, f"{what}: {unread} of {rig.total(stacks)} stacks say that its interpreter is not read")
+    rig.check(said.returncode == 1 and "exports none" in said.stderr, f"{what}: debug runtime: {said.stderr.strip()}")
+
+
+def check_all_hidden(python, env):
+    code = WORK.format(what="hidden") + FOREVER
+    # The reader asks again until a loader must be done.
+    version = f"python3.{sys.version_info.minor}"
+    check_hidden(f"a stripped program {version}", embedding(python, version, "-s"), code, env, 5)
+    newer = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[3-9].*/bin/python3")))
+    program = embedding(newer[0], "service", "-s") if newer else None
+    env = dict(os.environ, PYTHONHOME=os.path.dirname(os.path.dirname(newer[0]))) if newer else env
+    check_hidden("a stripped program with Python 3.13 or later", program, code, env, 1)
 
 
 def check_none():
@@ -295,6 +326,7 @@ def main():
     check_stripped(python, env)
     check_apart(python, env)
     check_other_names(python, env)
+    check_all_hidden(python, env)
     check_none()
     check_two(python)
 

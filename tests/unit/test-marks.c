@@ -24,6 +24,10 @@ static const char user[] = "extern int executor_globals[99]; void execute_ex(voi
 			   "int main(void) { execute_ex(); return executor_globals[0] + "
 			   "*get_zend_version(); }\n";
 
+/* CPython has its state in a section of that name, and may export nothing. */
+static const char python[] = "__attribute__((section(\".PyRuntime\"))) int state = 1; int "
+			     "main(void) { return state; }\n";
+
 static char directory[] = "/tmp/test-marks-XXXXXX";
 
 static void write_source(const char *name, const char *text)
@@ -60,13 +64,15 @@ static void test_links(void)
 {
 	write_source("php.c", php);
 	write_source("user.c", user);
-	CHECK_INT(test_compile(directory, "app sysv fixed plain stripped lib.so user",
+	write_source("python.c", python);
+	CHECK_INT(test_compile(directory, "app sysv fixed plain stripped lib.so user python static",
 			       "cc=${CC:-gcc}; $cc -rdynamic -o app php.c && "
 			       "$cc -rdynamic -Wl,--hash-style=sysv -o sysv php.c && "
 			       "$cc -rdynamic -no-pie -o fixed php.c && $cc -o plain php.c && "
 			       "$cc -rdynamic -s -o stripped php.c && "
 			       "$cc -shared -fPIC -o lib.so php.c && "
-			       "$cc -rdynamic -o user user.c ./lib.so"),
+			       "$cc -rdynamic -o user user.c ./lib.so && "
+			       "$cc -s -o python python.c && $cc -static -s -o static python.c"),
 		  ==, 0);
 	CHECK_INT(marks_of("app"), ==, RUNTIME_CHAINS);
 	CHECK_INT(marks_of("sysv"), ==, RUNTIME_CHAINS);
@@ -77,6 +83,8 @@ static void test_links(void)
 	CHECK_INT(marks_of("plain"), ==, 0);
 	CHECK_INT(marks_of("user"), ==, 0);
 	CHECK_INT(marks_of("php.c"), ==, 0);
+	CHECK_INT(marks_of("python"), ==, RUNTIME_HIDDEN);
+	CHECK_INT(marks_of("static"), ==, RUNTIME_HIDDEN);
 }
 
 static int file_of(const uint8_t *bytes, size_t n)
@@ -89,10 +97,10 @@ static int file_of(const uint8_t *bytes, size_t n)
 }
 
 /* Each byte of its headers and tables gets the values that mean the most. */
-static void test_damaged(void)
+static void damage(const char *name, unsigned int marks)
 {
 	static const uint8_t values[] = {0, 1, 0x7f, 0x80, 0xff};
-	int fd = open_made("app"), copy;
+	int fd = open_made(name), copy;
 	uint64_t most_ns = 0;
 	struct stat st;
 	uint8_t *bytes;
@@ -101,7 +109,7 @@ static void test_damaged(void)
 	bytes = malloc((size_t)st.st_size);
 	CHECK_INT(pread(fd, bytes, (size_t)st.st_size, 0), ==, st.st_size);
 	copy = file_of(bytes, (size_t)st.st_size);
-	CHECK_INT(runtime_marks_of(copy), ==, RUNTIME_CHAINS);
+	CHECK_INT(runtime_marks_of(copy), ==, marks);
 	for (off_t at = 0; at < 0x800 && at < st.st_size; at++) {
 		for (size_t k = 0; k < sizeof(values); k++) {
 			uint64_t began_ns = clock_get_ns(CLOCK_PROCESS_CPUTIME_ID), took_ns;
@@ -121,6 +129,12 @@ static void test_damaged(void)
 	(void)close(copy);
 	(void)close(fd);
 	free(bytes);
+}
+
+static void test_damaged(void)
+{
+	damage("app", RUNTIME_CHAINS);
+	damage("python", RUNTIME_HIDDEN);
 }
 
 /* The largest numbers, where a file says how much of it there is. */
