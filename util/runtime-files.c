@@ -118,7 +118,9 @@ static const char *name_of(const char *path, size_t n, size_t *ret_n)
 	return slash + 1;
 }
 
-int runtime_file_rank(const char *path, size_t n, enum runtime_use use)
+/* *ret_rank: as of runtime_file_rank(). NULL: it is none. */
+static const struct runtime_file *find_row(const char *path, size_t n, enum runtime_use use,
+					   int *ret_rank)
 {
 	size_t n_name;
 	const char *name = name_of(path, n, &n_name);
@@ -126,12 +128,28 @@ int runtime_file_rank(const char *path, size_t n, enum runtime_use use)
 	for (size_t i = 0; name && i < ARRAY_SIZE(rows); i++) {
 		if (!(rows[i].use & use))
 			continue;
-		if (matches_any(rows[i].libraries, name, n_name))
-			return rows[i].library_rank;
-		if (matches_any(rows[i].programs, name, n_name))
-			return 1;
+		*ret_rank = matches_any(rows[i].libraries, name, n_name) ? rows[i].library_rank : 1;
+		if (*ret_rank > 1 || matches_any(rows[i].programs, name, n_name))
+			return &rows[i];
 	}
-	return 0;
+	*ret_rank = 0;
+	return NULL;
+}
+
+int runtime_file_rank(const char *path, size_t n, enum runtime_use use)
+{
+	int rank;
+
+	(void)find_row(path, n, use, &rank);
+	return rank;
+}
+
+bool runtime_files_are_alike(const char *a, const char *b, enum runtime_use use)
+{
+	int rank;
+	const struct runtime_file *row = find_row(a, strlen(a), use, &rank);
+
+	return row && row == find_row(b, strlen(b), use, &rank);
 }
 
 const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use)

@@ -21,6 +21,8 @@ enum runtime_use {
  * rank counts: a library is 2 or more, a program that may need that library 1.
  */
 int runtime_file_rank(const char *path, size_t n, enum runtime_use use);
+/* Are both named like files of one runtime, such as its program and its library? */
+bool runtime_files_are_alike(const char *a, const char *b, enum runtime_use use);
 /*
  * The symbols of row i, all of which a file exports that holds that runtime: RUNTIME_MAX_SYMBOLS,
  * or a NULL behind the last one. *ret_use: what its frames are. NULL: there are fewer rows.

@@ -76,6 +76,7 @@ struct process_state {
 	bool interpreter_left_out;	 /* it has one, but there are too many: */
 	uint64_t left_out_ns;		 /* at the time of this sample */
 	bool interpreter_hidden;	 /* it has one that exports nothing */
+	bool interpreter_second;	 /* it has another one beside the one that is read */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings, n_interpreter_marked;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */

@@ -486,14 +486,18 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	struct runtime_frames frames = {.n = 0};
 	enum frame_source_answer answer =
 		attribution_ask_source(a, a->source, r, n, n_kernel, &frames);
-	enum profile_marker marker = attribution_source_marker(answer);
+	bool is_ready = answer == FRAME_SOURCE_READY;
+	enum profile_marker marker;
 
+	if ((is_ready || answer == FRAME_SOURCE_NONE) && attribution_passes_second(a))
+		answer = FRAME_SOURCE_UNREAD;
+	marker = attribution_source_marker(answer);
 	if (answer == FRAME_SOURCE_NONE)
 		return false;
-	if (answer == FRAME_SOURCE_READY && frames.functions)
+	if (is_ready && frames.functions)
 		fold_places(a, n_kernel, frames.functions);
 	if (marker != PROFILE_N_MARKERS) {
-		frames.n = 0;
+		frames.n = is_ready ? frames.n : 0;
 		/* One that lacks native frames is counted for that. */
 		if (attribution_last_marker(a, n) == PROFILE_N_MARKERS)
 			a->counters[answer == FRAME_SOURCE_MISSED   ? PROFILE_STACKS_RUNTIME_LATE

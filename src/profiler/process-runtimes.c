@@ -44,6 +44,62 @@ static struct host_mapping *find_file(const struct host_process *p, enum runtime
 	return found;
 }
 
+static const struct host_file *file_at(const struct host_process *p, uint64_t image)
+{
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		const struct host_mapping *m = &p->mappings[i];
+
+		if (m->kind == HOST_MAPPING_FILE && m->start - m->file_offset == image)
+			return m->file;
+	}
+	return NULL;
+}
+
+/* Does it hold another interpreter than that file, and not only a part of the same one? */
+static bool is_second(const struct host_mapping *m, const struct host_file *first)
+{
+	return first && m->kind == HOST_MAPPING_FILE && m->file != first &&
+	       rank_of_file(m->file, RUNTIME_CHAINS) > 0 &&
+	       !runtime_files_are_alike(first->path, m->file->path, RUNTIME_CHAINS);
+}
+
+static bool has_second(const struct host_process *p, uint64_t image)
+{
+	const struct host_file *first = file_at(p, image);
+
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		if (is_second(&p->mappings[i], first))
+			return true;
+	}
+	return false;
+}
+
+static bool is_walked(const struct attribution *a, const struct host_mapping *m)
+{
+	for (uint32_t i = 0; i < a->n_walked; i++) {
+		if (a->walked[i].address >= m->start && a->walked[i].address < m->end)
+			return true;
+	}
+	return false;
+}
+
+bool attribution_passes_second(const struct attribution *a)
+{
+	const struct process_state *s = a->process ? a->process->user : NULL;
+	const struct host_file *first;
+
+	if (!s || !s->interpreter || !s->interpreter_second)
+		return false;
+	first = file_at(a->process, interpreter_image(s->interpreter));
+	for (uint32_t i = 0; i < a->process->n_mappings; i++) {
+		const struct host_mapping *m = &a->process->mappings[i];
+
+		if (is_walked(a, m) && is_second(m, first))
+			return true;
+	}
+	return false;
+}
+
 /* The file must be open: then the broker has checked that its filesystem answers. NULL: it is no
  * program that can be read. *ret_later: there was no time to open it. */
 static const struct file_state *open_runtime(struct attribution *a, struct host_mapping *m,
@@ -196,6 +252,7 @@ void attribution_look_for_interpreter(struct attribution *a)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
 	s->n_interpreter_marked = a->n_marked;
+	s->interpreter_second = image && has_second(a->process, image);
 	s->interpreter_hidden = !m && find_file(a->process, RUNTIME_HIDDEN);
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		attribution_free_interpreter(a, s);

@@ -6,6 +6,8 @@
  * executes another program.
  */
 
+#include <stdbool.h>
+
 struct attribution;
 struct record;
 
@@ -17,6 +19,9 @@ int attribution_new_blocked_chains(struct attribution *a);
 /* Reports a->process to the readers if it has an interpreter that they read. Looks again only when
  * the process has new mappings, or a file was found that exports a runtime. */
 void attribution_look_for_interpreter(struct attribution *a);
+/* Is a native frame of the stack that the walk has left in one of a->process's interpreters that is
+ * not read, since another one is? */
+bool attribution_passes_second(const struct attribution *a);
 /* A fork: a child of an interpreter runs it, too, unless it executes another program; a new thread
  * may have functions of its own. */
 void attribution_see_fork(struct attribution *a, const struct record *r);

@@ -294,6 +294,34 @@ def check_two(python):
               f"debug runtime shows two interpreters of a process{said[0].stderr}")
 
 
+def check_both_run(python):
+    """Of two interpreters in a process one is read. Stacks through the other one, whichever it is, say that it is not."""
+    libraries = sorted(glob.glob("/usr/lib/*/libruby-*.so.*"))
+    if not libraries:
+        print("left out: libruby is not here")
+        return
+    code = ("import ctypes, sys, time\nruby = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\nruby.ruby_init()\n"
+            "def chain_alone():\n    end = time.process_time() + 0.1\n    while time.process_time() < end:\n        sorted(range(9999))\n"
+            "def chain_calls():\n    ruby.rb_eval_string(b'def chain_ruby() = 2000000.times { |i| i % 7 }\\nchain_ruby')\n"
+            "while True:\n    chain_alone()\n    chain_calls()\n")
+    p = rig.start([python, "-c", code, libraries[0]])
+    rig.wait_for("it runs", lambda: rig.cpu_seconds(p.pid) > 0.5)
+    folded = rig.path("both.folded")
+    rig.record_cpu(2, [p.pid], "-p", p.pid, "-F", "199", "-o", folded)
+    rig.end(p)
+    counts = {"whole": 0, "said": 0, "silent": 0}
+    for s in rig.read_folded(folded):
+        names = {re.sub(r"_\[.\]$", "", f) for f in s.user}
+        if {"[interpreter not read in time]", "[runtime frames not proven]"} & names:
+            continue
+        lacks = ("_PyEval_EvalFrameDefault" in names and not {"<module>", "chain_alone", "chain_calls"} & names or
+                 "rb_vm_exec" in names and "<main>" not in names)
+        counts["said" if "[interpreter not read]" in names else "silent" if lacks else "whole"] += s.n
+    rig.check(counts["said"] > 30 and counts["silent"] == 0, f"two interpreters: stacks say that one of them is not read: {counts}")
+    other = sum(s.n for s in rig.read_folded(folded) if {"chain_ruby", "chain_calls", "chain_alone"} & set(s.user))
+    rig.check(other > 30, f"two interpreters: {other} stacks have functions of the other one")
+
+
 def main():
     rig.need_root()
     rig.need_programs("python3", "node", "strip", "unshare")
@@ -329,6 +357,7 @@ def main():
     check_all_hidden(python, env)
     check_none()
     check_two(python)
+    check_both_run(python)
 
 
 rig.run(main)

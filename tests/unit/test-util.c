@@ -635,6 +635,12 @@ static void test_runtime_files(void)
 		CHECK_INT(rank_of(files[i].path, RUNTIME_STEPS), ==, files[i].steps);
 		CHECK_INT(rank_of(files[i].path, RUNTIME_CHAINS), ==, files[i].chains);
 	}
+	CHECK(runtime_files_are_alike("/usr/bin/python3.11", "/x/libpython3.11.so.1.0",
+				      RUNTIME_CHAINS));
+	CHECK(!runtime_files_are_alike("/usr/bin/python3.11", "/x/libruby-3.1.so.3.1",
+				       RUNTIME_CHAINS));
+	CHECK(!runtime_files_are_alike("/usr/bin/node", "/usr/bin/node", RUNTIME_CHAINS));
+	CHECK(!runtime_files_are_alike("/usr/bin/sh", "/usr/bin/sh", RUNTIME_ANY));
 	CHECK(runtime_file_may_chain("/usr/bin/uwsgi-core"));
 	CHECK(runtime_file_may_chain("/usr/sbin/apache2"));
 	CHECK(runtime_file_may_chain("/usr/bin/ruby3.1"));
