@@ -12,6 +12,7 @@
 /* In names: # one or more digits, % maybe digits and dots, @ maybe letters (kinds of builds: m, d,
  * t), * anything at the end. */
 static const struct runtime_file {
+	const char *name; /* of its language */
 	enum runtime_use use;
 	int library_rank;
 	const char *libraries[MAX_NAMES], *programs[MAX_NAMES];
@@ -19,40 +20,42 @@ static const struct runtime_file {
 	const char *symbols[RUNTIME_MAX_SYMBOLS];
 	const char *section; /* which no other file has, and which strip(1) keeps; NULL: none */
 } rows[] = {
-	/* Java, which may have loaded an interpreter's library. */
-	{RUNTIME_STEPS,
+	/* It may have loaded an interpreter's library. */
+	{"Java",
+	 RUNTIME_STEPS,
 	 3,
 	 {"libjvm.so"},
 	 {NULL},
 	 {NULL},
 	 {"gHotSpotVMStructs", "gHotSpotVMTypes"},
 	 NULL},
-	/* Node.js */
-	{RUNTIME_STEPS,
+	{"Node.js",
+	 RUNTIME_STEPS,
 	 2,
 	 {"libnode.so.*"},
 	 {"node", "nodejs"},
 	 {NULL},
 	 {"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E"},
 	 NULL},
-	/* Python, whose trampolines are on the native stack */
-	{RUNTIME_ANY,
+	/* Its trampolines are on the native stack. */
+	{"Python",
+	 RUNTIME_ANY,
 	 2,
 	 {"libpython3.#@.so*"},
 	 {"python3.#@"},
 	 {"uwsgi*"},
 	 {"_PyEval_EvalFrameDefault", "PyCode_Type", "PyUnicode_Type"},
 	 ".PyRuntime" /* since 3.13 */},
-	/* PHP */
-	{RUNTIME_CHAINS,
+	{"PHP",
+	 RUNTIME_CHAINS,
 	 2,
 	 {"libphp%.so*"},
 	 {"php%", "php%-fpm%", "php%-cgi%"},
 	 {"apache2", "httpd"},
 	 {"execute_ex", "executor_globals", "get_zend_version"},
 	 NULL},
-	/* Ruby */
-	{RUNTIME_CHAINS,
+	{"Ruby",
+	 RUNTIME_CHAINS,
 	 2,
 	 {"libruby-%.so*", "libruby%.so*"},
 	 {"ruby%"},
@@ -158,6 +161,31 @@ const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use)
 		return NULL;
 	*ret_use = rows[i].use;
 	return rows[i].symbols;
+}
+
+/* As people write patterns. */
+static void print_names(const char *const patterns[MAX_NAMES], FILE *out)
+{
+	for (size_t i = 0; i < MAX_NAMES && patterns[i]; i++) {
+		(void)fputs(i ? ", " : "", out);
+		for (const char *c = patterns[i]; *c; c++)
+			(void)fputs(*c == '#'	? "N"
+				    : *c == '%' ? "*"
+				    : *c == '@' ? ""
+						: (char[]){*c, 0},
+				    out);
+	}
+}
+
+void runtime_files_print(FILE *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		(void)fprintf(out, "%s%s (", i ? "; " : "", rows[i].name);
+		print_names(rows[i].libraries, out);
+		(void)fputs(rows[i].programs[0] ? ", " : "", out);
+		print_names(rows[i].programs, out);
+		(void)fputc(')', out);
+	}
 }
 
 bool runtime_file_is_section(const char *name)

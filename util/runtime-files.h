@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum runtime_use {
 	RUNTIME_STEPS = 1,  /* its frames are on the native stack (runtimes/stepper.h) */
@@ -29,6 +30,8 @@ bool runtime_files_are_alike(const char *a, const char *b, enum runtime_use use)
  */
 #define RUNTIME_MAX_SYMBOLS 4
 const char *const *runtime_file_symbols(size_t i, enum runtime_use *ret_use);
+/* Prints all runtimes and how their files are called, in one line without an end. */
+void runtime_files_print(FILE *out);
 /* Does a section of that name say that a file holds a runtime, whatever it exports? */
 bool runtime_file_is_section(const char *name);
 /* Is a program, by its path, likely to have a chain of such frames? Also true of servers that load

@@ -2,6 +2,8 @@
 /* perfwalk debug runtime in the child without privileges. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +11,9 @@
 #include "runtimes/interp.h"
 #include "runtimes/v8.h"
 #include "src/symbolizer/debug-show.h"
+#include "util/cleanup.h"
 #include "util/log.h"
+#include "util/runtime-files.h"
 
 enum { STACK_BYTES = 65536, MAX_FRAMES = 64, MAX_READS = 20000, MAX_BYTES = 16 << 20 };
 
@@ -292,6 +296,27 @@ static int show_image(const struct debug_process *p, uint64_t image, FILE *out)
 	return r;
 }
 
+static void say_none(const struct debug_process *p)
+{
+	_cleanup_free_ char *known = NULL;
+	size_t n;
+	FILE *f = open_memstream(&known, &n);
+
+	if (f) {
+		runtime_files_print(f);
+		(void)fclose(f);
+	}
+	if (p->n_named)
+		log_error("%s: a file of it is named like a runtime, but exports none of the "
+			  "symbols that tell one; perfwalk knows %s",
+			  p->name, known ? known : "");
+	else
+		log_error("process %s has no runtime that perfwalk knows: none of its files is "
+			  "named like one or exports its symbols; perfwalk knows %s; a program "
+			  "that exports none of its interpreter's symbols cannot be read",
+			  p->name, known ? known : "");
+}
+
 /* A program that is named like a runtime may only have loaded it from a library. */
 int debug_show_runtime(const struct debug_process *p, FILE *out)
 {
@@ -306,16 +331,7 @@ int debug_show_runtime(const struct debug_process *p, FILE *out)
 		if (r == 0 || result == -ENOENT)
 			result = r;
 	}
-	if (result == -ENOENT && p->n_named)
-		log_error("%s: its libjvm.so, libpython, python or node exports none of HotSpot's "
-			  "tables, CPython's _PyRuntime and V8's version",
-			  p->name);
-	else if (result == -ENOENT)
-		log_error("process %s has no runtime that perfwalk knows: none of libjvm.so "
-			  "(Java), libpython3.N.so and python3.N (Python), libphp*.so and php* "
-			  "(PHP), libruby*.so and ruby (Ruby), libnode.so and node (Node.js) is "
-			  "mapped, and no other file exports the symbols of one; a program that "
-			  "exports none of its interpreter's symbols cannot be recognised",
-			  p->name);
+	if (result == -ENOENT)
+		say_none(p);
 	return result;
 }

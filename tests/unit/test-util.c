@@ -630,11 +630,19 @@ static void test_runtime_files(void)
 		{"/", 0, 0},
 		{"", 0, 0},
 	};
+	char *known = NULL;
+	size_t n_known;
+	FILE *f = open_memstream(&known, &n_known);
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		CHECK_INT(rank_of(files[i].path, RUNTIME_STEPS), ==, files[i].steps);
 		CHECK_INT(rank_of(files[i].path, RUNTIME_CHAINS), ==, files[i].chains);
 	}
+	CHECK(f != NULL);
+	runtime_files_print(f);
+	CHECK_INT(fclose(f), ==, 0);
+	CHECK(strstr(known, "; Python (libpython3.N.so*, python3.N); PHP (") != NULL);
+	free(known);
 	CHECK(runtime_files_are_alike("/usr/bin/python3.11", "/x/libpython3.11.so.1.0",
 				      RUNTIME_CHAINS));
 	CHECK(!runtime_files_are_alike("/usr/bin/python3.11", "/x/libruby-3.1.so.3.1",
