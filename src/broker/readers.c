@@ -195,7 +195,7 @@ static bool is_room(struct broker *b)
 	if (next >= 0 && l.rlim_cur >= (uint64_t)next + n + SPARE_DESCRIPTORS)
 		return true;
 	if (log_ratelimit(&b->readers.no_room, SECONDS))
-		log_warning("samples lack spans, and functions of Python, PHP and Ruby: the "
+		log_warning("samples lack spans, and functions of interpreters: the "
 			    "readers need %llu descriptors, "
 			    "and the limit is %llu (ulimit -n, LimitNOFILE=)",
 			    (unsigned long long)n, (unsigned long long)l.rlim_cur);
@@ -208,7 +208,7 @@ static bool are_wanted(struct broker *b)
 
 	if (b->options.config->interpreters && !wanted &&
 	    log_ratelimit(&b->readers.counted, SECONDS))
-		log_warning("functions of Python, PHP and Ruby have no names, and samples no "
+		log_warning("functions of interpreters have no names, and samples no "
 			    "spans: readers need an event at a rate (-F, or EVENT/freq=HZ/), or "
 			    "CPU time by a millisecond or more, and the first one is sampled by a "
 			    "count");

@@ -91,7 +91,7 @@ static void take_ring(struct reader_of_cpu *c, int fd)
 		c->buf = malloc(FRAME_RING_MAX_RECORD);
 	if (!c->buf || frame_ring_map(&c->ring, fd) < 0)
 		log_warning("the ring of a reader cannot be mapped: on its CPU samples lack "
-			    "spans, and functions of Python, PHP and Ruby");
+			    "spans, and functions of interpreters");
 }
 
 static struct reader_of_cpu *find_sock(struct readers *r, int sock)
