@@ -21,9 +21,11 @@
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
 
-/* Exports what PHP does, or keeps that for itself; maps a file to read, and waits. */
+/* Exports what PHP does, or keeps that for itself, and only tells by a section what it holds: that
+ * is no reason to read its memory. Maps a file to read, and waits. */
 static const char program[] =
 	"#include <fcntl.h>\n#include <stdio.h>\n#include <sys/mman.h>\n#include <unistd.h>\n"
+	"__attribute__((section(\".PyRuntime\"))) int state = 1;\n"
 	"int executor_globals[99]; void execute_ex(void) {}\n"
 	"const char *get_zend_version(void) { return \"Zend Engine v4.2.31\"; }\n"
 	"int main(int argc, char **argv) {\n"
