@@ -130,7 +130,7 @@ static struct process_state *state_of_program(struct attribution *a)
 	if (!s || s->n_execs == a->process->n_execs)
 		return s;
 	s->n_execs = a->process->n_execs;
-	s->interpreter_left_out = false;
+	s->interpreter_left_out = s->interpreter_hidden = s->interpreter_second = false;
 	s->runtime = runtimes_free_process(a->runtimes, s->runtime);
 	attribution_free_interpreter(a, s);
 	s->n_runtime_mappings = s->n_interpreter_mappings = 0;
