@@ -34,28 +34,113 @@ bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)
 	return thread && thread % 8 == 0 && memory_read(m, thread + GLIBC_TID, ret, sizeof(*ret));
 }
 
+/* adrp: the address of a page of 4 KiB, from that of the instruction. */
+static bool is_page(uint32_t word)
+{
+	return (word & 0x9f000000) == 0x90000000;
+}
+
+static uint64_t page_of(uint32_t word, uint64_t at)
+{
+	uint64_t pages = (word >> 29 & 3) | (word >> 5 & 0x7ffff) << 2;
+
+	if (pages & 0x100000)
+		pages |= ~UINT64_C(0x1fffff);
+	return (at & ~UINT64_C(0xfff)) + (pages << 12);
+}
+
+/* ldr x, [x, offset] */
+static bool is_load(uint32_t word)
+{
+	return (word & 0xffc00000) == 0xf9400000;
+}
+
+static uint64_t load_offset(uint32_t word)
+{
+	return (uint64_t)(word >> 10 & 0xfff) * 8;
+}
+
+static bool is_return(uint32_t word)
+{
+	return word == 0xd65f03c0;
+}
+
+enum { N_KEPT = 31, FIRST_KEPT = 19 }; /* x0 to x30; a call keeps those from x19 on */
+
+/* What the registers have; 0: not known. */
+struct traced {
+	uint64_t x[N_KEPT + 1]; /* the last one is sp or zero */
+};
+
+/* An instruction other than those that are followed writes no register but the one of its lowest
+ * bits; loads of two write another one, and calls all that they need not keep. */
+static void forget_written(struct traced *t, uint32_t word)
+{
+	bool calls = (word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000;
+
+	for (size_t i = 0; calls && i < FIRST_KEPT; i++)
+		t->x[i] = 0;
+	if (calls)
+		return;
+	t->x[word & 31] = 0;
+	if ((word & 0x3a000000) == 0x28000000)
+		t->x[word >> 10 & 31] = 0;
+}
+
+/* Follows an instruction. The address of the variable that it loads; 0: it loads none. */
+static uint64_t trace(struct traced *t, struct memory *m, uint64_t at, uint32_t word)
+{
+	uint64_t from = t->x[word >> 5 & 31];
+
+	if (is_page(word)) {
+		t->x[word & 31] = page_of(word, at);
+	} else if ((word & 0xffc00000) == 0x91000000 && from) { /* add x, x, number */
+		t->x[word & 31] = from + (word >> 10 & 0xfff);
+	} else if (is_load(word) && from) {
+		t->x[word & 31] = memory_u64(m, from + load_offset(word));
+		return from + load_offset(word);
+	} else {
+		forget_written(t, word);
+	}
+	return 0;
+}
+
+/* A variable of another library, or that another library may have, is behind a table of addresses:
+ * what is loaded there is one, and what is loaded from the address another one. */
 uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
 {
+	enum { N_WORDS = 40 };
+	uint32_t code[N_WORDS];
+	struct traced t = {0};
+
+	if (!function || !memory_read(m, function, code, sizeof(code)))
+		return 0;
+	for (size_t k = 0; k < N_WORDS && !is_return(code[k]); k++) {
+		uint64_t variable = trace(&t, m, function + k * sizeof(code[0]), code[k]);
+
+		t.x[N_KEPT] = 0;
+		if (variable && i-- == 0)
+			return variable;
+	}
 	return 0;
 }
 
 const bool arch_has_ruby = false;
 
-/* adrp x0, page; ldr x0, [x0, offset]; ret */
+/* adrp x0, page; ldr x0, [x0, offset]; ret. In front may stand a landing pad (bti). */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 {
-	uint32_t code[3];
-	uint64_t pages;
+	uint32_t words[4], *code = words;
 
-	if (!function || !memory_read(m, function, code, sizeof(code)) ||
-	    (code[0] & 0x9f00001f) != 0x90000000 || (code[1] & 0xffc003ff) != 0xf9400000 ||
-	    code[2] != 0xd65f03c0)
+	if (!function || !memory_read(m, function, words, sizeof(words)))
 		return 0;
-	pages = (code[0] >> 29 & 3) | (code[0] >> 5 & 0x7ffff) << 2;
-	if (pages & 0x100000)
-		pages |= ~UINT64_C(0x1fffff);
-	return (function & ~UINT64_C(0xfff)) + (pages << 12) +
-	       (uint64_t)(code[1] >> 10 & 0xfff) * 8;
+	if ((words[0] & 0xffffff3f) == 0xd503241f)
+		code++;
+	if (!is_page(code[0]) || (code[0] & 31) != 0 || !is_load(code[1]) ||
+	    (code[1] & 0x3ff) != 0 || !is_return(code[2]))
+		return 0;
+	return page_of(code[0], function + (uint64_t)(code - words) * sizeof(words[0])) +
+	       load_offset(code[1]);
 }
 
 /* b; b.cond */

@@ -141,6 +141,11 @@ tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h t
 	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
+# What only aarch64 has, on any processor.
+check_PROGRAMS += tests/unit/test-runtimes-aarch64
+tests_unit_test_runtimes_aarch64_SOURCES = tests/unit/test-runtimes-aarch64.c runtimes/arch-aarch64.c tests/unit/test.h
+tests_unit_test_runtimes_aarch64_LDADD = libruntimes.a libutil.a
+
 check_PROGRAMS += tests/unit/test-node-context
 tests_unit_test_node_context_SOURCES = tests/unit/test-node-context.c tests/unit/test.h
 tests_unit_test_node_context_LDADD = libruntimes.a libutil.a
