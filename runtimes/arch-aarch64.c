@@ -125,7 +125,7 @@ uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
 	return 0;
 }
 
-const bool arch_has_ruby = false;
+const uint32_t arch_lock_bytes = 48;
 
 /* adrp x0, page; ldr x0, [x0, offset]; ret. In front may stand a landing pad (bti). */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function)

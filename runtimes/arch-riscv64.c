@@ -42,7 +42,7 @@ uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
 	return 0;
 }
 
-const bool arch_has_ruby = false;
+const uint32_t arch_lock_bytes = 0;
 
 uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 {

@@ -303,7 +303,7 @@ uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i)
 	return 0;
 }
 
-const bool arch_has_ruby = true;
+const uint32_t arch_lock_bytes = 40;
 
 /* jmp rel32; jcc rel32 */
 bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)

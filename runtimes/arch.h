@@ -45,8 +45,8 @@ uint64_t arch_returned_variable(struct memory *m, uint64_t function);
 /* The address of the i-th variable of 8 bytes that the beginning of a function seems to load: bytes
  * in the middle of an instruction may look like a load. 0: there are fewer. */
 uint64_t arch_loaded_variable(struct memory *m, uint64_t function, size_t i);
-/* Do we know the size of libc's locks, which are in Ruby's structs, on this processor? */
-extern const bool arch_has_ruby;
+/* Bytes of glibc's pthread_mutex_t, which Ruby has in its structs; 0: Ruby is not tried here. */
+extern const uint32_t arch_lock_bytes;
 /* What the loader writes at a relocation for a thread-local variable. */
 enum arch_thread_relocation {
 	ARCH_THREAD_NONE,

@@ -141,9 +141,25 @@ tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h t
 	tests/unit/recorded-file.h tests/unit/recorded-process.h tests/unit/test.h
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
-# What only aarch64 has, on any processor.
+# What only aarch64 has, on any processor. Its programs were recorded under qemu-user, whose memory
+# is theirs, by a recorder that has these files in the place of those of x86_64.
+RUNTIMES_AARCH64 = runtimes/arch-aarch64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-none.c
+INTERP_RECORDED_AARCH64 = php-8.2-aarch64 ruby-2.7-aarch64 ruby-3.1-aarch64 ruby-3.3-aarch64
+EXTRA_DIST += $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.gz) $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.expect)
+check_PROGRAMS += tests/unit/test-interp-aarch64
+tests_unit_test_interp_aarch64_SOURCES = tests/unit/test-interp.c $(RUNTIMES_AARCH64) \
+	tests/runtimes/recorded-chain.h tests/runtimes/recording.h tests/unit/recorded-file.h \
+	tests/unit/recorded-process.h tests/unit/test.h
+tests_unit_test_interp_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DRECORDED_AARCH64
+tests_unit_test_interp_aarch64_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+EXTRA_PROGRAMS += tests/runtimes/record-aarch64
+tests_runtimes_record_aarch64_SOURCES = $(tests_runtimes_record_SOURCES) $(RUNTIMES_AARCH64)
+tests_runtimes_record_aarch64_CPPFLAGS = $(AM_CPPFLAGS)
+tests_runtimes_record_aarch64_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+CLEANFILES += tests/runtimes/record-aarch64$(EXEEXT)
 check_PROGRAMS += tests/unit/test-runtimes-aarch64
-tests_unit_test_runtimes_aarch64_SOURCES = tests/unit/test-runtimes-aarch64.c runtimes/arch-aarch64.c tests/unit/test.h
+tests_unit_test_runtimes_aarch64_SOURCES = tests/unit/test-runtimes-aarch64.c $(RUNTIMES_AARCH64) tests/unit/test.h
+tests_unit_test_runtimes_aarch64_CPPFLAGS = $(AM_CPPFLAGS)
 tests_unit_test_runtimes_aarch64_LDADD = libruntimes.a libutil.a
 
 check_PROGRAMS += tests/unit/test-node-context

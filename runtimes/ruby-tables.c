@@ -9,7 +9,6 @@
 enum { RUBY_2_7, RUBY_3_0, RUBY_3_1, RUBY_3_2, RUBY_3_3, RUBY_3_4, N_RELEASES };
 /* The offset of a field that a release lacks. */
 #define NO (-1)
-
 static const struct ruby_field {
 	const char *name;
 	int16_t since_2_7[N_RELEASES];
@@ -47,6 +46,17 @@ static const struct ruby_field {
 	[RB_LAST_OPERATOR] = {"tLAST_OP_ID", {168, 168, 169, 169, 169, 170}},
 };
 
+/* Of glibc's pthread_mutex_t on x86_64, where the offsets were taken. Its other types that are in
+ * these structs have one size everywhere. */
+#define LOCK_BYTES 40
+
+/* How many of them are in front of a field, in all releases that have it. */
+static const uint8_t n_locks[RB_N_VALUES] = {
+	[RB_VM_THREADS] = 2,
+	[RB_RACTOR_NODE] = 2,
+	[RB_RACTOR_THREADS] = 1,
+};
+
 const char *ruby_value_name(enum ruby_value value)
 {
 	return (unsigned int)value < RB_N_VALUES ? fields[value].name : "";
@@ -68,13 +78,18 @@ int ruby_tables_read(struct ruby_tables *ret, const struct image *image, const c
 		*ret_why = "its version is older than 2.7, or newer than any that is known";
 		return -ENOTSUP;
 	}
-	if (!arch_has_ruby) {
-		*ret_why = "its threads can be found on x86_64 only";
+	if (!arch_lock_bytes) {
+		*ret_why = "its threads cannot be found on this processor";
 		return -ENOTSUP;
 	}
 	t.int_lines = t.length_in_text = release >= RUBY_3_2;
-	for (unsigned int i = 0; i < RB_N_VALUES; i++)
+	for (unsigned int i = 0; i < RB_N_VALUES; i++) {
 		t.value[i] = fields[i].since_2_7[release];
+		if (t.value[i] != NO)
+			t.value[i] += n_locks[i] * ((int32_t)arch_lock_bytes - LOCK_BYTES);
+	}
+	t.tried = arch_lock_bytes == LOCK_BYTES || release == RUBY_2_7 || release == RUBY_3_1 ||
+		  release == RUBY_3_3;
 	*ret = t;
 	return 0;
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Where Ruby keeps what: offsets of fields, which are those of the release (they changed with minor
- * versions only). Some structs hold locks of libc, whose size is that of x86_64.
+ * versions only). Some structs hold locks of libc, whose size is that of this processor.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,6 +56,7 @@ struct ruby_tables {
 	uint32_t major, minor, micro;
 	bool int_lines;	     /* a first line is an int, and no object */
 	bool length_in_text; /* of short strings, too */
+	bool tried;	     /* on such a processor */
 };
 
 /* 0; -ENOENT: the image has no Ruby in it; -ENOTSUP: one that is not understood (*ret_why, a

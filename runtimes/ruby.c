@@ -67,8 +67,7 @@ static void close_ruby(struct interp *i)
 
 static bool is_tried(const struct interp *i)
 {
-	(void)i;
-	return true;
+	return ((const struct ruby *)i)->tables.tried;
 }
 
 static void forget(struct interp *i)
