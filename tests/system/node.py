@@ -243,4 +243,5 @@ def main():
     check_daemon(os.path.realpath(shutil.which("node")))
 
 
-rig.run(main)
+if __name__ == "__main__": # tests/kernels has its judges
+    rig.run(main)
