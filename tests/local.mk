@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	tests/foreign/build.sh tests/foreign/host.py tests/foreign/native.py tests/foreign/packages.py tests/foreign/sysroot.sh \
 	tests/kernels/bounded.c \
 	tests/kernels/guest.sh \
+	tests/kernels/interpreters.sh \
 	tests/kernels/judge.py \
 	tests/kernels/run.sh \
 	tests/fresh.sh \

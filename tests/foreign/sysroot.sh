@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# sysroot.sh aarch64|riscv64: what a build for another processor needs of Debian, unpacked once and kept outside the
-# tree; nothing of this host changes. The directory is the only line on standard output. It holds
+# sysroot.sh aarch64|riscv64 [interpreters]: what a build for another processor needs of Debian, unpacked once and kept
+# outside the tree; or its interpreters. Nothing of this host changes. The directory is the only line on standard output.
+# It holds
 #   root/      libraries with their headers, and busybox; dpkg-query --admindir tells which package a file is of
 #   rust/      aarch64: a rustc for this host with a library for both processors
 #   apt.conf   for APT_CONFIG: apt commands that know the other processor
@@ -17,10 +18,11 @@ case $processor in
 aarch64) debian=arm64 suite= packages="$packages libstdc++-12-dev libstd-rust-dev" ;;
 riscv64) debian=riscv64 suite=trixie ;;
 *)
-	echo "usage: sysroot.sh aarch64|riscv64" >&2
+	echo "usage: sysroot.sh aarch64|riscv64 [interpreters]" >&2
 	exit 1 ;;
 esac
-cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests/sysroot-$processor
+[ $# -lt 2 ] || packages="busybox-static python3 php-cli ruby nodejs"
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests/sysroot-$processor${2:+-$2}
 archives=$cache/apt/cache/archives
 
 if [ -e "$cache/complete" ]; then
@@ -101,6 +103,6 @@ rust()
 }
 
 {
-	configure_apt && download && unpack_all && (rust) && rm -rf "$archives" && touch "$cache/complete"
+	configure_apt && download && unpack_all && { [ $# -gt 1 ] || (rust); } && rm -rf "$archives" && touch "$cache/complete"
 } >&2 || exit 1
 echo "$cache"

@@ -125,6 +125,9 @@ check_container() # HIERARCHY TEXT: a program in a group as docker's has the con
 	check $? "$2: $known of $all stacks of a container's program have its id: $(cat contained.groups)" contained.log contained.ndjson
 }
 
+# The only part at this boot; see run.sh.
+[ -z "${part:-}" ] || . "/w/$part"
+
 older_than() # MAJOR MINOR
 {
 	version=$(uname -r)

@@ -1,17 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""judge.py NAME FOLDED: PASS or FAIL, and why: what a guest has recorded of a workload, or of one in another flavour
-(NAME-FLAVOUR), as workloads.py judges it."""
+"""judge.py NAME FOLDED [SAID]: PASS or FAIL, and why: what a guest has recorded of a workload, or of one in another flavour
+(NAME-FLAVOUR), as workloads.py judges it; or of calls.* in an interpreter, as its system test does. SAID: the chains of calls
+that the program says itself."""
+import importlib
 import os
 import sys
 
 import rig
+from chained import Chains
 from expect import Expectation
 
 WANTED = 200  # user samples
+# How the chains are divided that they say.
+INTERPRETERS = {"python": None, "php": " ", "ruby": "|"}
+
+
+def judge_interpreter(name, folded, said):
+    """An emulated reader may be late, and says so; what it reads must be right."""
+    module = importlib.import_module(name)
+    stacks = [s for s in rig.read_folded(folded) if s.user]
+    if INTERPRETERS[name]:
+        with open(said[0], encoding="utf-8") as f:
+            chains = [line.split(INTERPRETERS[name]) for line in f.read().splitlines()]
+        counts, wrong = Chains(chains, module.NATIVE).judge(stacks)
+    else:
+        counts, wrong = module.KNOWN.judge(stacks)
+    n = rig.total(stacks)
+    good = n >= WANTED and counts["right"] > 0.5 * n and counts["right"] > 0.9 * (n - counts["late"]) and counts["wrong"] <= n // 1000
+    print("PASS" if good else "FAIL", f"{n} samples:", ", ".join(f"{v} {k}" for k, v in counts.items()),
+          "".join(f"; wrong: {w}" for w in wrong[:3]))
 
 
 def main():
-    name, folded = sys.argv[1:]
+    name, folded, *said = sys.argv[1:]
+    if name in INTERPRETERS:
+        judge_interpreter(name, folded, said)
+        return
     # Where a record was lost, timeout(1) of busybox has the name of the program that it becomes.
     stacks = [s for s in rig.read_folded(folded)
               if s.user and s.comm == name[:15] and not s.user[0].startswith("[busybox")]

@@ -12,7 +12,8 @@
 # ~/.cache/perfwalk-tests/kernels, logs in build-tests/kernels (or $TEST_BUILD/kernels).
 #
 # For another processor perfwalk is built for it first, unless you name one (tests/foreign/build.sh), and programs in C, C++, Rust and Go
-# run besides, whose stacks are judged here by tests/workloads/NAME.expect.
+# run besides, whose stacks are judged here by tests/workloads/NAME.expect; on aarch64 also, at a boot of their own, programs in Python,
+# PHP and Ruby, judged as the tests of that name in tests/system do. PARTS="checks interpreters" names the boots.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -259,15 +260,30 @@ add_apparmor()
 	apparmor_parser -Q -K -S --policy-features=$features --kernel-features=$features "$top/etc/apparmor/perfwalk" >"$root/w/apparmor"
 }
 
-make_initramfs()
+# The system, its shell, its users, and perfwalk.
+begin_root()
 {
-	root=$work/root
 	mkdir -p "$root/bin" "$root/dev" "$root/etc" "$root/proc" "$root/sys" "$root/tmp" "$root/w" "$root/www/cgi-bin"
 	busybox=$(command -v busybox)
 	[ -z "$sysroot" ] || busybox=$sysroot/root/bin/busybox
 	cp "$busybox" "$root/bin/busybox"
-	$runner "$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
 	add_program "$program" /bin/perfwalk
+	cp "$top/tests/kernels/guest.sh" "$root/init"
+	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
+	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
+	chmod 755 "$root/init" "$root" && chmod 1777 "$root/tmp"
+}
+
+pack() # FILE
+{
+	(cd "$root" && find . | cpio -o -H newc -R 0:0 2>/dev/null) >"$1"
+}
+
+make_initramfs()
+{
+	root=$work/root
+	begin_root
+	$runner "$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
 	if [ -n "$sysroot" ]; then
 		export WORKLOAD_CC="$processor-linux-gnu-gcc"
 		add_judged
@@ -281,11 +297,22 @@ make_initramfs()
 	unit_capabilities >"$root/w/unit"
 	[ "$processor" = riscv64 ] || add_types
 	add_apparmor
-	cp "$top/tests/kernels/guest.sh" "$root/init"
-	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
-	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
-	chmod 755 "$root/init" "$root" && chmod 1777 "$root/tmp"
-	(cd "$root" && find . | cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$work/initramfs.gz"
+	pack "$work/checks"
+}
+
+# Debian's interpreters, without what only people and compilers read; nothing is compressed, as that takes an emulated
+# processor long to undo.
+make_interpreters()
+{
+	root=$work/interpreters-root
+	from=$(sh "$foreign/sysroot.sh" "$processor" interpreters) || give_up "Debian's interpreters for $processor cannot be had"
+	mkdir -p "$root/usr" && cp -a "$from/root/." "$root/" && rm -rf "$root/var" || exit 1
+	(cd "$root/usr/share" && find . -mindepth 1 -maxdepth 1 ! -name nodejs -exec rm -rf {} +)
+	rm -rf "$root"/usr/lib/*/gconv "$root"/usr/lib/python3*/test "$root"/usr/lib/ruby/gems
+	begin_root
+	cp "$top"/tests/workloads/calls* "$root/w/"
+	cp "$top/tests/kernels/interpreters.sh" "$root/w/interpreters"
+	pack "$work/interpreters"
 }
 
 count()
@@ -298,28 +325,39 @@ count()
 	printf '%s\n' "$*"
 }
 
-# What the guest has recorded of a program, in one line.
+# What a program says of itself, and what the guest has recorded of it, in one line each.
+keep() # SUFFIX NAME BASE64
+{
+	name=${2%% *}
+	file=$logs/$label.$name.$1
+	echo "${2#* }" | base64 -d | gunzip >"$file"
+}
+
 judge() # NAME BASE64
 {
-	name=${1%% *}
-	file=$logs/$label.$name.folded
-	echo "${1#* }" | base64 -d | gunzip >"$file"
-	verdict=$(PYTHONPATH=$top/tests/system python3 "$top/tests/kernels/judge.py" "$name" "$file" 2>&1) ||
+	keep folded "$1"
+	verdict=$(PYTHONPATH=$top/tests/system python3 "$top/tests/kernels/judge.py" "$name" "$file" "$logs/$label.$name.said" 2>&1) ||
 		verdict="FAIL $verdict"
 	count "${verdict%% *}" "$label: $name: ${verdict#* }"
 }
 
 # The guest writes its verdicts to the second serial port, clear of what the kernel says on the first.
-boot() # PARAMETER...: more for the kernel, as the guest has asked for; none the first time
+boot() # INITRAMFS MIB PARAMETER...: more for the kernel, as the guest has asked for; none the first time
 {
+	initramfs=$1 mib=$2
+	shift 2
 	parameters=$* again=
-	label=${kernel##*/vmlinu[xz]-}${parameters:+-again}
+	label=${kernel##*/vmlinu[xz]-}
+	case $parameters in
+	part=*) label=$label-${parameters#part=} ;;
+	?*) label=$label-again ;;
+	esac
 	results=$logs/$label.results
 	begin=$(date +%s)
 	: >"$results"
 	# In the background, as a shell that waits for it can be interrupted.
-	emulate "$logs/$label.console" "$results" -m 1024 -display none -no-reboot -nic none -monitor none \
-		-kernel "$kernel" -initrd "$work/initramfs.gz" </dev/null >"$logs/$label.qemu" 2>&1 &
+	emulate "$logs/$label.console" "$results" -m "$mib" -display none -no-reboot -nic none -monitor none \
+		-kernel "$kernel" -initrd "$work/$initramfs" </dev/null >"$logs/$label.qemu" 2>&1 &
 	machine=$!
 	wait "$machine"
 	machine=
@@ -327,6 +365,7 @@ boot() # PARAMETER...: more for the kernel, as the guest has asked for; none the
 		case $verdict in
 		PASS | FAIL | SKIP) count "$verdict" "$label: $text" ;;
 		NOTE) say "     $label: $text" ;;
+		SAID) keep said "$text" ;;
 		STACKS) judge "$text" ;;
 		AGAIN) again=$text ;;
 		esac
@@ -340,7 +379,7 @@ boot() # PARAMETER...: more for the kernel, as the guest has asked for; none the
 		tail -n 15 "$logs/$label.console"
 	fi
 	# shellcheck disable=SC2086
-	[ -z "$again" ] || boot $again
+	[ -z "$again" ] || boot "$initramfs" "$mib" $again
 }
 
 mkdir -p "$cache" "$logs" || exit 1
@@ -349,7 +388,16 @@ choose_processor
 install_missing
 find_perfwalk
 work=$(mktemp -d "${TMPDIR:-/tmp}/perfwalk-kernels.XXXXXX") || exit 1
-make_initramfs
+parts=checks
+[ "$processor" != aarch64 ] || parts="checks interpreters"
+parts=${PARTS:-$parts}
+for part in $parts; do
+	case $part in
+	checks) make_initramfs ;;
+	interpreters) make_interpreters ;;
+	*) give_up "no part $part: checks, interpreters" ;;
+	esac
+done
 
 [ -n "$(offered)" ] || [ $# -gt 0 ] || apt-get update >"$logs/apt.log" 2>&1
 # shellcheck disable=SC2046
@@ -360,7 +408,12 @@ for item in "$@"; do
 	[0-9]*) item=$(offered "$item") ;;
 	esac
 	if [ -n "$item" ] && unpack "$item"; then
-		boot
+		for part in $parts; do
+			case $part in
+			checks) boot checks 1024 ;;
+			interpreters) boot interpreters 2048 part=interpreters ;;
+			esac
+		done
 	else
 		count SKIP "${item:-no such series}: no such kernel on offer (see $logs/apt.log)"
 	fi
