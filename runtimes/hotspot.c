@@ -159,13 +159,13 @@ int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t imag
 	if (r < 0)
 		return r;
 	hotspot_begin(h, OPEN_READS, OPEN_BYTES);
-	if (!arch_has_hotspot) {
-		*ret_why = "its frames on this processor are not known";
-		return -ENOTSUP;
-	}
 	if (!image_open(&h->image, &h->memory, image))
 		return -ENOENT;
 	r = hotspot_tables_read(&h->tables, &h->image, ret_why);
+	if (r == 0 && !arch_has_hotspot) {
+		*ret_why = "its frames on this processor are not known";
+		r = -ENOTSUP;
+	}
 	if (r == 0)
 		r = read_process(h, ret_why);
 	if (r < 0)

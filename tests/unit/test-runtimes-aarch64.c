@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of runtimes take from code of aarch64, on any processor: instructions as
  * Debian's packages have them. */
+#include <errno.h>
+
 #include "runtimes/arch.h"
 #include "tests/unit/test.h"
 
@@ -155,11 +157,31 @@ static void test_returned(void)
 	CHECK_INT(arch_returned_variable(&memory, 0x2004), ==, 0);
 }
 
+static bool read_nothing(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	(void)ctx;
+	(void)address;
+	memset(ret, 0, n);
+	return false;
+}
+
+/* A file without a virtual machine of Java's is none, also where its frames are not known. */
+static void test_no_hotspot(void)
+{
+	const struct memory memory = {.read = read_nothing};
+	struct hotspot *h = NULL;
+	const char *why;
+
+	CHECK_INT(hotspot_new(&h, &memory, 0x10000, &why), ==, -ENOENT);
+	CHECK(!h);
+}
+
 int main(void)
 {
 	RUN(test_own_variable);
 	RUN(test_variable_in_struct);
 	RUN(test_forgotten);
 	RUN(test_returned);
+	RUN(test_no_hotspot);
 	return 0;
 }
