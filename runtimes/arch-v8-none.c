@@ -3,6 +3,8 @@
 #include "runtimes/arch-v8.h"
 
 const bool arch_has_v8 = false;
+const int arch_v8_link = -1;
+const uint64_t arch_v8_entry_bytes = 0;
 
 enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n,
 			    uint8_t *ret_register)

@@ -6,6 +6,8 @@
 #include "runtimes/arch-v8.h"
 
 const bool arch_has_v8 = true;
+const int arch_v8_link = -1;
+const uint64_t arch_v8_entry_bytes = 0;
 
 enum { RCX = 2, RDI = 5, R8 = 8, R9 = 9, R12 = 12, R13 = 13 };
 enum { MAX_EPILOGUE = 24 }; /* behind pop rbp */

@@ -6,6 +6,13 @@
 /* Can we walk its frames on this processor? */
 extern const bool arch_has_v8;
 
+/* The register with the return address of code that has no frame of its own, by DWARF number;
+ * negative: the address is on top of the stack. */
+extern const int arch_v8_link;
+/* Registers that a frame which native code entered saves in front of its caller's fp and the return
+ * address, in bytes. */
+extern const uint64_t arch_v8_entry_bytes;
+
 /* The shape of a frame of V8's code at some pc. */
 enum v8_shape {
 	V8_SHAPE_FULL,	 /* fp is its own */

@@ -208,9 +208,10 @@ static inline bool v8_is_own(const struct v8 *v, uint64_t address)
 	return v8_is_in_file(v, address) || v8_is_copied(v, address);
 }
 
+/* Programs have 47 bits of addresses on x86_64, and 48 elsewhere. */
 static inline bool v8_is_object(uint64_t word)
 {
-	return (word & 3) == 1 && word > 4096 && word < UINT64_C(1) << 47;
+	return (word & 3) == 1 && word > 4096 && word < UINT64_C(1) << 48;
 }
 
 static inline bool v8_is_smi(uint64_t word)

@@ -84,8 +84,9 @@ static bool is_javascript(const struct v8_frame *f)
 static enum runtime_step go(struct v8_walk *w, uint64_t pc, uint64_t sp, uint64_t fp)
 {
 	struct runtime_regs *r = w->regs;
+	bool grows = sp > r->sp || (sp == r->sp && r->innermost && arch_v8_link >= 0);
 
-	if (sp <= r->sp || sp - r->sp > MAX_FRAME_BYTES || sp % 8 != 0 || pc == 0)
+	if (!grows || sp - r->sp > MAX_FRAME_BYTES || sp % 8 != 0 || pc == 0)
 		return RUNTIME_NOT_MINE;
 	r->pc = pc;
 	r->sp = sp;
@@ -96,9 +97,36 @@ static enum runtime_step go(struct v8_walk *w, uint64_t pc, uint64_t sp, uint64_
 	return RUNTIME_STEP;
 }
 
+/* Native code has entered V8's, to call a function or a constructor. These kinds of frames have the
+ * same numbers in all versions. */
+static bool is_entry(const struct v8_frame *f)
+{
+	enum { ENTRY = 1, CONSTRUCT_ENTRY = 2 };
+
+	return f->context == 2 * ENTRY || f->context == 2 * CONSTRUCT_ENTRY;
+}
+
 static enum runtime_step go_by_fp(struct v8_walk *w, const struct v8_frame *f)
 {
-	return go(w, f->caller_pc, w->regs->fp + 16, f->caller_fp);
+	uint64_t saved = is_entry(f) ? arch_v8_entry_bytes : 0;
+
+	return go(w, f->caller_pc, w->regs->fp + 16 + saved, f->caller_fp);
+}
+
+/* From code without a frame of its own: its return address was behind so many words of the stack,
+ * or in a register. */
+static enum runtime_step go_frameless(struct v8_walk *w, uint64_t pc, uint64_t words)
+{
+	return go(w, pc, w->regs->sp + (arch_v8_link < 0 ? (words + 1) * 8 : 0), w->regs->fp);
+}
+
+/* The return address of such code. false: the copy of the stack lacks it. */
+static bool frameless_return(const struct v8_walk *w, uint64_t words, uint64_t *ret)
+{
+	if (arch_v8_link < 0)
+		return runtime_stack_u64(w->stack, w->regs->sp + words * 8, ret);
+	*ret = w->regs->r[arch_v8_link];
+	return true;
 }
 
 /* ---- Functions ---- */
@@ -175,11 +203,13 @@ static enum runtime_step step_entry(struct v8_walk *w, const struct v8_known_cod
 	struct runtime_regs *r = w->regs;
 	uint64_t pc;
 
-	if (!runtime_stack_u64(w->stack, r->sp, &pc))
+	if (arch_v8_link >= 0 && k->shape == V8_SHAPE_FULL)
+		pc = 0;
+	else if (!frameless_return(w, 0, &pc))
 		return RUNTIME_TRUNCATED;
 	if (is_return_address(w, pc)) {
 		put_baseline(w, k, arch_v8_function(r), 0);
-		return go(w, pc, r->sp + 8, r->fp);
+		return go_frameless(w, pc, 0);
 	}
 	if (!framed || !is_interpreted(w, f) ||
 	    (v8_is_bytecode(w->v, k->code.deopt) && f->bytecode != k->code.deopt))
@@ -206,9 +236,9 @@ static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_
 			put_optimized(w, &k);
 		if (k.shape == V8_SHAPE_POPPED)
 			pc = r->r[k.return_register];
-		else if (!runtime_stack_u64(w->stack, r->sp + words * 8, &pc))
+		else if (!frameless_return(w, words, &pc))
 			return RUNTIME_TRUNCATED;
-		return go(w, pc, r->sp + words * 8 + 8, r->fp);
+		return go_frameless(w, pc, words);
 	} else if (k.code.kind == baseline) {
 		put_baseline(w, &k, f.function, f.bytecode);
 	} else {
@@ -239,16 +269,20 @@ static bool is_frame_of(struct v8_walk *w, const struct v8_frame *f, const struc
 }
 
 /*
- * A built-in function without a frame, or before it has one: its caller's return address. certain:
- * it is on top of the stack; else it must be in code of the function whose frame is at fp.
+ * A built-in function without a frame, or before it has one: its caller's return address, behind so
+ * many words of the stack. certain: it is there; else it must be in code of the function whose
+ * frame is at fp.
  */
-static bool find_return(struct v8_walk *w, uint64_t at, const struct v8_frame *f, bool certain,
+static bool find_return(struct v8_walk *w, uint64_t words, const struct v8_frame *f, bool certain,
 			uint64_t *ret)
 {
 	const struct v8_known_code *k;
 	uint8_t before[8];
 
-	if (!runtime_stack_u64(w->stack, at, ret) || *ret < 4096)
+	if (!frameless_return(w, words, ret) || *ret < 4096)
+		return false;
+	/* The frame has just been made, and has saved the register. */
+	if (arch_v8_link >= 0 && !certain && *ret == f->caller_pc)
 		return false;
 	k = v8_is_own(w->v, *ret) ? NULL : v8_code_at(w->v, *ret);
 	if (k)
@@ -286,19 +320,23 @@ static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_fra
 	enum v8_shape shape = own_shape(w, &popped);
 	uint64_t pc;
 
-	if (shape == V8_SHAPE_POPPED)
-		return go(w, r->r[popped], r->sp + 8, r->fp);
-	if (shape == V8_SHAPE_PUSHED && find_return(w, r->sp + 8, f, true, &pc))
-		return go(w, pc, r->sp + 16, r->fp);
+	if (shape == V8_SHAPE_POPPED) {
+		/* Where native code enters, more is on the stack. */
+		if (arch_v8_link >= 0 && !is_return_address(w, r->r[popped]))
+			return RUNTIME_UNPROVEN;
+		return go_frameless(w, r->r[popped], 0);
+	}
+	if (shape == V8_SHAPE_PUSHED && find_return(w, 1, f, true, &pc))
+		return go_frameless(w, pc, 1);
 	if (is_interpreted(w, f)) {
 		w->v->leaf_bytecode = arch_v8_bytecode(r) == f->bytecode ? f->bytecode : 0;
 		w->v->leaf_offset = (uint32_t)arch_v8_offset(r);
 	}
-	if (find_return(w, r->sp, f, shape == V8_SHAPE_NONE, &pc))
-		return go(w, pc, r->sp + 8, r->fp);
+	if (find_return(w, 0, f, shape == V8_SHAPE_NONE, &pc))
+		return go_frameless(w, pc, 0);
 	/* Its caller is the interpreter's loop, of which any place will do. */
 	if (is_interpreted(w, f))
-		return go(w, r->pc + 1, r->sp + 8, r->fp);
+		return go_frameless(w, r->pc + 1, 0);
 	return go_by_fp(w, f);
 }
 

@@ -3,6 +3,7 @@
  * Debian's packages have them. */
 #include <errno.h>
 
+#include "runtimes/arch-v8.h"
 #include "runtimes/arch.h"
 #include "tests/unit/test.h"
 
@@ -157,6 +158,90 @@ static void test_returned(void)
 	CHECK_INT(arch_returned_variable(&memory, 0x2004), ==, 0);
 }
 
+/* The shapes at each instruction of some code, '-' for a frame that is its own, 'l' where the
+ * return address is in lr. from_entry: it begins where the function does. */
+static void check_shapes(const uint32_t *words, size_t n, bool from_entry, const char *expected)
+{
+	const uint8_t *code = (const uint8_t *)words;
+
+	CHECK_INT(strlen(expected), ==, n);
+	for (size_t i = 0; i < n; i++) {
+		/* What is in front of a built-in function is another one. */
+		uint32_t before[16] = {0};
+		const uint8_t *in_front = code;
+		size_t n_before = i * 4;
+		uint8_t reg = 0;
+		enum v8_shape shape;
+
+		if (!from_entry) {
+			memcpy(before + 16 - i, words, i * 4);
+			in_front = (const uint8_t *)before;
+			n_before = sizeof(before);
+		}
+		shape = arch_v8_shape(in_front, n_before, code + i * 4, (n - i) * 4, &reg);
+		if ((shape == V8_SHAPE_POPPED ? 'l' : '-') != expected[i])
+			(void)fprintf(stderr, "instruction %zu\n", i);
+		CHECK_INT(shape, ==, expected[i] == 'l' ? V8_SHAPE_POPPED : V8_SHAPE_FULL);
+		CHECK(shape == V8_SHAPE_FULL || reg == 30);
+	}
+}
+
+/* A compiled function: its checks, its frame, a call; it drops its arguments. */
+static void test_shapes_of_function(void)
+{
+	static const uint32_t words[] = {
+		0xf85e8050, /* ldur x16, [x2, -24] */
+		0xb9400e10, /* ldr w16, [x16, 12] */
+		0x36000070, /* tbz w16, 0 */
+		0xf9629751, /* ldr x17, [x26] */
+		0xd61f0220, /* br x17 */
+		0xa9bf7bfd, /* stp x29, x30, [sp, -16]! */
+		0x910003fd, /* mov x29, sp */
+		0xa9be03ff, /* stp xzr, x0, [sp, -32]! */
+		0xa9016fe1, /* stp x1, x27, [sp, 16] */
+		0xd63f01c0, /* blr x14 */
+		0xf85f03a3, /* ldur x3, [x29, -16] */
+		0x910003bf, /* mov sp, x29 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xf100047f, /* cmp x3, 1 */
+		0x8b236fff, /* add sp, sp, x3 */
+		0xd65f03c0, /* ret */
+		0xd2800000, /* mov x0, 0: another way, with the frame */
+		0xd63f01c0, /* blr x14 */
+	};
+
+	check_shapes(words, ARRAY_SIZE(words), true, "lllllll------lll--");
+}
+
+/* A built-in function that marks its kind of frame. */
+static void test_shapes_of_builtin(void)
+{
+	static const uint32_t words[] = {
+		0xd2800250, /* mov x16, 18 */
+		0xa9be43ff, /* stp xzr, x16, [sp, -32]! */
+		0xa9017bfd, /* stp x29, x30, [sp, 16] */
+		0x910043fd, /* add x29, sp, 16 */
+		0x94000010, /* bl */
+		0x910003bf, /* mov sp, x29 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xd65f03c0, /* ret */
+	};
+
+	check_shapes(words, ARRAY_SIZE(words), false, "llll---l");
+	/* Nothing but a call stands in front of a frame of its own. */
+	check_shapes(words + 4, 1, false, "-");
+}
+
+static void test_calls(void)
+{
+	static const uint32_t call = 0x94000010, by_register = 0xd63f01c0, jump = 0xd61f0220;
+
+	CHECK(arch_v8_is_call((const uint8_t *)&call, 4));
+	CHECK(arch_v8_is_call((const uint8_t *)&by_register, 4));
+	CHECK(!arch_v8_is_call((const uint8_t *)&jump, 4));
+	CHECK(!arch_v8_is_call((const uint8_t *)&call, 3));
+}
+
 static bool read_nothing(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	(void)ctx;
@@ -182,6 +267,9 @@ int main(void)
 	RUN(test_variable_in_struct);
 	RUN(test_forgotten);
 	RUN(test_returned);
+	RUN(test_shapes_of_function);
+	RUN(test_shapes_of_builtin);
+	RUN(test_calls);
 	RUN(test_no_hotspot);
 	return 0;
 }
