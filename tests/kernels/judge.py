@@ -12,7 +12,7 @@ from expect import Expectation
 
 WANTED = 200  # user samples
 # How the chains are divided that they say.
-INTERPRETERS = {"python": None, "php": " ", "ruby": "|"}
+INTERPRETERS = {"python": None, "php": " ", "ruby": "|", "node": None}
 
 
 def judge_interpreter(name, folded, said):
@@ -24,7 +24,7 @@ def judge_interpreter(name, folded, said):
             chains = [line.split(INTERPRETERS[name]) for line in f.read().splitlines()]
         counts, wrong = Chains(chains, module.NATIVE).judge(stacks)
     else:
-        counts, wrong = module.KNOWN.judge(stacks)
+        counts, wrong = (module if name == "node" else module.KNOWN).judge(stacks)
     n = rig.total(stacks)
     good = n >= WANTED and counts["right"] > 0.5 * n and counts["right"] > 0.9 * (n - counts["late"]) and counts["wrong"] <= n // 1000
     print("PASS" if good else "FAIL", f"{n} samples:", ", ".join(f"{v} {k}" for k, v in counts.items()),

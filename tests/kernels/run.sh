@@ -13,7 +13,7 @@
 #
 # For another processor perfwalk is built for it first, unless you name one (tests/foreign/build.sh), and programs in C, C++, Rust and Go
 # run besides, whose stacks are judged here by tests/workloads/NAME.expect; on aarch64 also, at a boot of their own, programs in Python,
-# PHP and Ruby, judged as the tests of that name in tests/system do. PARTS="checks interpreters" names the boots.
+# PHP, Ruby and JavaScript, judged as the tests of that name in tests/system do. PARTS="checks interpreters" names the boots.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
