@@ -290,8 +290,9 @@ static bool table_open(struct go_table *t, const struct elf_image *im, uint64_t 
 	struct go_functions *g = &t->functions;
 	struct go_module module;
 
-	/* Other machines count pcs in instructions of 2 or 4 bytes; this is not supported here. */
-	if (!go_functions_read(g, t->bytes.data, t->bytes.n) || g->quantum != 1)
+	/* Bytes of an instruction, of which every one of the processor's is a multiple. */
+	if (!go_functions_read(g, t->bytes.data, t->bytes.n) ||
+	    (g->quantum != 1 && g->quantum != 2 && g->quantum != 4))
 		return false;
 	if (module_find(t, im, &module)) {
 		g->text = module.words[GO_MODULE_TEXT];
