@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbolize/arch.h"
 #include "symbolize/elf-image.h"
 #include "symbolize/go-table.h"
 #include "symbolize/probe-place.h"
@@ -16,7 +17,6 @@
 #define THREAD_FIRST_MINOR 23
 #define FIRST_RATE	   (UINT64_C(512) << 10) /* what runtime.MemProfileRate is at the start */
 #define MAX_CODE_BYTES	   1024
-#define LOAD_BYTES	   7
 
 /* ---- Go ---- */
 
@@ -56,15 +56,6 @@ static void take_code(struct go_table *t, const struct elf_image *im, struct all
 	}
 }
 
-/* mov DISTANCE(%rip), REGISTER of 64 bits; from where the next instruction begins. */
-static bool is_load(const uint8_t *code, int32_t *ret_distance)
-{
-	if ((code[0] & 0xfb) != 0x48 || code[1] != 0x8b || (code[2] & 0xc7) != 0x05)
-		return false;
-	memcpy(ret_distance, code + 3, sizeof(*ret_distance));
-	return true;
-}
-
 static bool is_first_rate(const struct elf_image *im, uint64_t address)
 {
 	uint64_t offset, value;
@@ -78,22 +69,21 @@ static bool is_first_rate(const struct elf_image *im, uint64_t address)
 static uint64_t find_rate(struct go_table *t, const struct elf_image *im)
 {
 	static const char *const reader[] = {"runtime.profilealloc", NULL};
+	const struct arch *arch = arch_find(im->machine);
 	uint8_t bytes[MAX_CODE_BYTES];
 	struct go_code code;
 	uint64_t offset, n;
 
-	if (go_table_code(t, reader, &code, 1) != 1 ||
+	if (!arch || !arch->load || go_table_code(t, reader, &code, 1) != 1 ||
 	    !elf_image_offset(im, code.start, PF_X, &offset))
 		return 0;
 	n = code.end - code.start < sizeof(bytes) ? code.end - code.start : sizeof(bytes);
 	if (elf_image_read(im, offset, bytes, n) < 0)
 		return 0;
-	for (uint64_t i = 0; i + LOAD_BYTES <= n; i++) {
-		int32_t distance = 0;
-		bool is = is_load(bytes + i, &distance);
-		uint64_t address = code.start + i + LOAD_BYTES + (uint64_t)(int64_t)distance;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t address = arch->load(bytes + i, n - i, code.start + i);
 
-		if (is && is_first_rate(im, address))
+		if (address && is_first_rate(im, address))
 			return address - code.start + offset;
 	}
 	return 0;

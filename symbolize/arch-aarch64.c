@@ -26,7 +26,7 @@ static uint32_t word_at(const uint8_t *code, size_t n, size_t at)
 	return word;
 }
 
-/* The page that adrp x16 at this address loads. */
+/* The page that adrp at this address loads. */
 static uint64_t adrp_target(uint32_t word, uint64_t address)
 {
 	uint64_t pages = (uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3);
@@ -55,6 +55,17 @@ static void read_stub(const uint8_t *code, size_t n, uint64_t vaddr, struct arch
 	ret->target = adrp_target(adrp, vaddr + at) + (uint64_t)(ldr >> 10 & 0xfff) * 8;
 }
 
+/* adrp REGISTER, page; ldr of 64 bits, [the same, offset] */
+static uint64_t read_load(const uint8_t *code, size_t n, uint64_t vaddr)
+{
+	uint32_t adrp = word_at(code, n, 0), ldr = word_at(code, n, 4);
+
+	if (vaddr % 4 || (adrp & 0x9f000000) != 0x90000000 || (ldr & 0xffc00000) != 0xf9400000 ||
+	    (adrp & 0x1f) != (ldr >> 5 & 0x1f))
+		return 0;
+	return adrp_target(adrp, vaddr) + (uint64_t)(ldr >> 10 & 0xfff) * 8;
+}
+
 const struct arch arch_aarch64 = {
 	.machine = EM_AARCH64,
 	.name = "aarch64",
@@ -63,4 +74,5 @@ const struct arch arch_aarch64 = {
 	.r_irelative = R_AARCH64_IRELATIVE,
 	.r_relative = R_AARCH64_RELATIVE,
 	.stub = read_stub,
+	.load = read_load,
 };

@@ -42,6 +42,19 @@ static void read_stub(const uint8_t *code, size_t n, uint64_t vaddr, struct arch
 	}
 }
 
+/* mov DISTANCE(%rip), REGISTER of 64 bits; from where the next instruction begins. */
+static uint64_t read_load(const uint8_t *code, size_t n, uint64_t vaddr)
+{
+	enum { LOAD_BYTES = 7 };
+	int32_t distance;
+
+	if (n < LOAD_BYTES || (code[0] & 0xfb) != 0x48 || code[1] != 0x8b ||
+	    (code[2] & 0xc7) != 0x05)
+		return 0;
+	memcpy(&distance, code + 3, sizeof(distance));
+	return vaddr + LOAD_BYTES + (uint64_t)(int64_t)distance;
+}
+
 const struct arch arch_x86_64 = {
 	.machine = EM_X86_64,
 	.name = "x86_64",
@@ -50,4 +63,5 @@ const struct arch arch_x86_64 = {
 	.r_irelative = R_X86_64_IRELATIVE,
 	.r_relative = R_X86_64_RELATIVE,
 	.stub = read_stub,
+	.load = read_load,
 };

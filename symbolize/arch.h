@@ -27,6 +27,9 @@ struct arch {
 	/* Reads the stub that begins at code[0] and is linked at vaddr; n > 0 bytes of its section
 	 * are left. */
 	void (*stub)(const uint8_t *code, size_t n, uint64_t vaddr, struct arch_stub *ret);
+	/* The address of the 8 bytes that the instructions at code[0], linked at vaddr, load from a
+	 * place that they know; n bytes of code are left. 0: they load none. NULL: not known. */
+	uint64_t (*load)(const uint8_t *code, size_t n, uint64_t vaddr);
 };
 
 extern const struct arch arch_x86_64, arch_aarch64, arch_riscv64;

@@ -10,6 +10,7 @@
 #include "symbolize/alloc-place.h"
 #include "tests/unit/go-builds.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 
 /* Its code begins at the address that its ELF file says: it is not position independent. The
  * offsets of the two functions, and of one that is not the runtime's, and where its rate is from
@@ -37,20 +38,19 @@ static const char source[] =
 	"at[\"runtime.mProf_Malloc\"])\n"
 	"}\n";
 
-static void test_go(void)
+/* said: what the program has said of the first of two; the other one has no symbols. */
+static void check_go(const char *said, const char *const names[2])
 {
 	struct alloc_places p = {.n_picked = 0};
 	unsigned long picked = 0, ended = 0, inside = 0, outside = 0, rate = 0;
 	FILE *f;
 
-	if (!build_go(source, "./full full > said", "said"))
-		return;
-	f = run_read("cat said");
+	f = run_read("cat %s", said);
 	CHECK_INT(fscanf(f, "%lu %lu %lu %lu %lu", &picked, &ended, &inside, &outside, &rate), ==,
 		  5);
 	(void)pclose(f);
 	for (int stripped = 0; stripped < 2; stripped++) {
-		const char *name = stripped ? "stripped" : "full";
+		const char *name = names[stripped];
 		int fd = open_file(name);
 
 		CHECK_INT(alloc_places_find(fd, name, &p), ==, 0);
@@ -69,6 +69,24 @@ static void test_go(void)
 		CHECK_INT(alloc_places_find(fd, "/x/libjvm.so", &p), ==, -ENOENT);
 		(void)close(fd);
 	}
+}
+
+/* Any host reads the files of both processors. */
+static void test_go(void)
+{
+	static const char *const names[][2] = {
+		{"full", "stripped"}, {"amd64", "amd64-stripped"}, {"arm64", "arm64-stripped"}};
+	static const char *const said[] = {"said", "amd64-said", "arm64-said"};
+
+	if (!build_go(
+		    source,
+		    "./full full > said; for a in amd64 arm64; do export GOARCH=$a CGO_ENABLED=0; "
+		    "go build -o $a main.go && go build -ldflags='-s -w' -o $a-stripped main.go && "
+		    "./full $a > $a-said || exit 1; done",
+		    "said amd64 amd64-stripped amd64-said arm64 arm64-stripped arm64-said"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		check_go(said[i], names[i]);
 }
 
 static void test_others(void)
