@@ -19,8 +19,6 @@
 #define OFF_CPU_MAX_ASKED   256
 #define OFF_CPU_MAX_NUMBERS 8192
 
-_Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
-
 /* Of programs that tell their spans. */
 enum off_cpu_span_of {
 	OFF_CPU_SPAN_LINKED,

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/sample/sample.h"
+
 /* Why a thread stopped running: prev_state of sched:sched_switch. */
 enum switch_how {
 	SWITCH_BLOCKED,	  /* it waits for something, interruptibly (S) or not (D) */
@@ -29,7 +31,7 @@ enum switch_how {
 };
 enum switch_how switch_how(int64_t prev_state);
 
-#define SWITCH_REGS 4
+#define SWITCH_REGS SAMPLE_SPOT_REGS
 
 struct switch_out {
 	uint64_t time_ns, sp, ip; /* sp and ip 0: its place is unknown */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * aarch64's kernel_entry saves every register, so all of them should be right inside the kernel,
- * too, except x0 and x8, the result and the number of the system call.
+ * too, except x8, the number of the system call. x0 is its first argument until it has its result.
  */
 #include <asm/perf_regs.h>
 #include <sys/syscall.h>
@@ -9,21 +9,25 @@
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
 
-/* x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are call-saved. */
-const uint64_t sample_user_regs = UINT64_C(0x1ffff0000);
+/* x0 .. x3: arguments. x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are
+ * call-saved. */
+const uint64_t sample_user_regs = UINT64_C(0x1ffff000f);
 const uint64_t sample_place_regs =
 	UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1) << PERF_REG_ARM64_PC |
-	UINT64_C(1) << PERF_REG_ARM64_X29 | UINT64_C(1) << PERF_REG_ARM64_LR;
-const uint32_t arch_second_argument = UINT32_MAX;
-const uint32_t arch_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-const uint32_t arch_go_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
-const bool arch_has_arguments = false;
+	UINT64_C(1) << PERF_REG_ARM64_X29 | UINT64_C(1) << PERF_REG_ARM64_LR |
+	UINT64_C(1) << PERF_REG_ARM64_X0;
+const uint32_t arch_second_argument = PERF_REG_ARM64_X1;
+const uint32_t arch_arguments[4] = {PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
+				    PERF_REG_ARM64_X3};
+const uint32_t arch_go_arguments[4] = {PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
+				       PERF_REG_ARM64_X3};
+const bool arch_has_arguments = true;
 const uint32_t arch_sp = PERF_REG_ARM64_SP, arch_ip = PERF_REG_ARM64_PC;
 const char sample_arch_name[] = "aarch64";
 
-#define BIT(reg)    (UINT64_C(1) << (reg))
-#define FIRST_KNOWN 16
-#define LAST_KNOWN  30
+#define BIT(reg) (UINT64_C(1) << (reg))
+/* x1 .. x3, x16 .. x30 without x18, which is the platform's: the loop must not change it. */
+#define KNOWN_REGS UINT64_C(0x7ffb000e)
 /* The value of register n; the assembly below sets the low half to n. */
 #define KNOWN(n) (UINT64_C(0x5ca10000) + (n))
 
@@ -31,11 +35,10 @@ const char sample_arch_name[] = "aarch64";
 
 /* clang-format off */
 #define SET_ALL \
-	SET(16) SET(17) SET(19) SET(20) SET(21) SET(22) SET(23) \
+	SET(1) SET(2) SET(3) SET(16) SET(17) SET(19) SET(20) SET(21) SET(22) SET(23) \
 	SET(24) SET(25) SET(26) SET(27) SET(28) SET(29) SET(30)
 /* clang-format on */
 
-/* x18 is reserved for the platform: this must not change it. */
 __attribute__((noinline)) void arch_run_known(struct arch_known *k)
 {
 	__asm__ volatile("mov x0, %[k]\n\t"
@@ -63,12 +66,7 @@ __attribute__((noinline)) void arch_run_known(struct arch_known *k)
 			 "add sp, sp, #96\n\t"
 			 :
 			 : [k] "r"(k), [call] "i"(SYS_getppid)
-			 : "x0", "x8", "x9", "x10", "x16", "x17", "memory", "cc");
-}
-
-static bool is_known(uint32_t reg)
-{
-	return reg >= FIRST_KNOWN && reg <= LAST_KNOWN && reg != 18;
+			 : "x0", "x1", "x2", "x3", "x8", "x9", "x10", "x16", "x17", "memory", "cc");
 }
 
 bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs, uint64_t *valid)
@@ -84,9 +82,8 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 	if ((mask & BIT(PERF_REG_ARM64_SP)) &&
 	    arch_register(mask, regs, PERF_REG_ARM64_SP) != k->sp)
 		*valid &= ~BIT(PERF_REG_ARM64_SP);
-	for (uint32_t reg = FIRST_KNOWN; reg <= LAST_KNOWN; reg++) {
-		if (is_known(reg) && (mask & BIT(reg)) &&
-		    arch_register(mask, regs, reg) != KNOWN(reg))
+	for (uint32_t reg = 0; reg < 32; reg++) {
+		if ((KNOWN_REGS & mask & BIT(reg)) && arch_register(mask, regs, reg) != KNOWN(reg))
 			*valid &= ~BIT(reg);
 	}
 	return true;

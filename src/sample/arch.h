@@ -32,6 +32,8 @@ extern const uint32_t arch_sp, arch_ip;
  * sampled. */
 #ifdef __riscv
 enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 0 };
+#elif defined(__aarch64__)
+enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 3, ARCH_SPOT_IP = 4 };
 #else
 enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
 #endif

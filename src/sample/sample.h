@@ -412,8 +412,8 @@ struct record {
 	};
 };
 
-/* sample_place_regs of a thread, in their order. */
-#define SAMPLE_SPOT_REGS 4
+/* sample_place_regs of a thread, in their order; where a processor has fewer, 0 behind them. */
+#define SAMPLE_SPOT_REGS 5
 struct sample_spot {
 	uint64_t regs[SAMPLE_SPOT_REGS];
 };

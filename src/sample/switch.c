@@ -110,6 +110,7 @@ static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch
 {
 	const uint64_t *spot = ret->spot.regs;
 
+	ret->spot.regs[SAMPLE_SPOT_REGS - 1] = 0;
 	if (mask & ~sample_place_regs)
 		pick_place(mask, regs, ret->spot.regs);
 	else

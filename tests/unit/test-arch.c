@@ -37,6 +37,45 @@ static void test_walk_takes_all(void)
 	CHECK(regs.valid & UNWIND_REG_BIT(UNWIND_REG_PC));
 }
 
+static bool is_sampled(uint32_t reg)
+{
+	return reg < 64 && (sample_user_regs >> reg & 1);
+}
+
+/* Arguments of functions and system calls are known on all processors but the experimental one. */
+static void test_arguments(void)
+{
+#ifdef __riscv
+	CHECK(!sample_has_arguments());
+#else
+	CHECK(sample_has_arguments());
+	CHECK(is_sampled(arch_second_argument));
+	for (size_t i = 0; i < 4; i++) {
+		CHECK(is_sampled(arch_arguments[i]));
+		CHECK(is_sampled(arch_go_arguments[i]));
+	}
+#endif
+}
+
+/* The place that a switch tells: each register has its spot. */
+static void test_spots(void)
+{
+	struct sample_spot spot;
+	uint64_t regs[64] = {0}, mask;
+
+	CHECK_INT(__builtin_popcountll(sample_place_regs), >=, SAMPLE_SPOT_REGS - 1);
+	CHECK_INT(__builtin_popcountll(sample_place_regs), <=, SAMPLE_SPOT_REGS);
+	for (uint64_t i = 0; i < SAMPLE_SPOT_REGS; i++)
+		spot.regs[i] = 100 + i;
+	mask = sample_spot_to_regs(&spot, regs);
+	CHECK_INT(mask, ==, sample_place_regs);
+	CHECK_INT(arch_register(sample_user_regs, regs, arch_sp), ==, 100 + ARCH_SPOT_SP);
+	CHECK_INT(arch_register(sample_user_regs, regs, arch_ip), ==, 100 + ARCH_SPOT_IP);
+	if (sample_has_arguments())
+		CHECK_INT(arch_register(sample_user_regs, regs, arch_arguments[0]), ==,
+			  100 + ARCH_SPOT_ARGUMENT);
+}
+
 /* A sample without any known value proves nothing right, and one from elsewhere nothing at all. */
 static void test_judge(void)
 {
@@ -55,6 +94,8 @@ int main(void)
 {
 	RUN(test_loop_ends);
 	RUN(test_walk_takes_all);
+	RUN(test_arguments);
+	RUN(test_spots);
 	RUN(test_judge);
 	return 0;
 }
