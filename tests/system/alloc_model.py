@@ -25,6 +25,20 @@ def truth(text):
             for m in re.finditer(r"^(allocate_\w+) size (\d+) allocated (\d+) in-use (\d+)$", text, re.M)]
 
 
+def sums(name, pid=None):
+    """{type: {function the block was allocated in: sum}}, of one process or of all."""
+    found = {kind: {} for kind in KINDS}
+    with open(name, encoding="utf-8") as f:
+        entries = f.read().split("\n\n")
+    for entry in entries:
+        lines = [x for x in entry.splitlines() if not x.startswith("#")]
+        m = re.fullmatch(r".+? +(\d+)/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
+        if m and m[3] in found and pid in (None, int(m[1])):
+            path = lines[1].split()[1].split("+")[0]
+            found[m[3]][path] = found[m[3]].get(path, 0) + int(m[2])
+    return found
+
+
 def compare(found, paths, times, what, mean, kinds=KINDS, rounded=0, slack=lambda kind, n: 0):
     """Each sum {kind: {path: sum}} is that of the paths, so many times, by five standard deviations. rounded: how
     often each sum was rounded besides once for each block. slack: by how much a text may be off that says n."""

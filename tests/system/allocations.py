@@ -26,21 +26,7 @@ def capture(*command, environment=None, status=0, options=()):
     if p.returncode != status:
         rig.fail(f"record --alloc {' '.join(command)}: {p.returncode}\n{p.stdout}{p.stderr}")
     rig.check(re.search(r"^  lost +0 ", p.stdout, re.M), "nothing was lost")
-    return p.stdout, sums(name)
-
-
-def sums(name, pid=None):
-    """{type: {function the block was allocated in: sum}}, of one process or of all."""
-    found = {kind: {} for kind in alloc_model.KINDS}
-    with open(name, encoding="utf-8") as f:
-        entries = f.read().split("\n\n")
-    for entry in entries:
-        lines = [x for x in entry.splitlines() if not x.startswith("#")]
-        m = re.fullmatch(r".+? +(\d+)/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
-        if m and m[3] in found and pid in (None, int(m[1])):
-            path = lines[1].split()[1].split("+")[0]
-            found[m[3]][path] = found[m[3]].get(path, 0) + int(m[2])
-    return found
+    return p.stdout, alloc_model.sums(name)
 
 
 def compare(text, found, times=1):
@@ -204,7 +190,7 @@ def check_running(heap, *before, slow=False):
         return True
 
     rig.Record([*before, rig.perfwalk(), "record", "-a", "--alloc", "-o", name], until=go)
-    compare("".join(said), sums(name, p.pid))
+    compare("".join(said), alloc_model.sums(name, p.pid))
 
 
 def main():
