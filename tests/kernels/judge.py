@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""judge.py NAME FOLDED [SAID]: PASS or FAIL, and why: what a guest has recorded of a workload, or of one in another flavour
-(NAME-FLAVOUR), as workloads.py judges it; or of calls.* in an interpreter, as its system test does. SAID: the chains of calls
-that the program says itself."""
+"""judge.py NAME FILE [SAID]: PASS or FAIL, and why: what a guest has recorded of a workload, or of one in another flavour
+(NAME-FLAVOUR), as workloads.py judges its folded stacks; or of calls.* in an interpreter, as its system test does. SAID:
+the chains of calls that the program says itself. Of heap the file has what it said and perf script's text, and its sums
+are judged as allocations.py judges them."""
+import contextlib
 import importlib
+import io
 import os
 import sys
 
+import alloc_model
 import rig
 from chained import Chains
 from expect import Expectation
 
 WANTED = 200  # user samples
+MEAN = 65536  # the guest's PERFWALK_ALLOC_BYTES
 # How the chains are divided that they say.
 INTERPRETERS = {"python": None, "php": " ", "ruby": "|", "node": None}
 
@@ -34,11 +39,21 @@ def judge_interpreter(name, folded, said):
           "".join(f"; wrong: {w}" for w in wrong[:3]))
 
 
-def main():
-    name, folded, *said = sys.argv[1:]
-    if name in INTERPRETERS:
-        judge_interpreter(name, folded, said)
-        return
+def judge_heap(name):
+    with open(name, encoding="utf-8") as f:
+        paths = alloc_model.truth(f.read())
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            rig.check(len(paths) == 6, f"{len(paths)} paths")
+            alloc_model.compare(alloc_model.sums(name), paths, 1, "allocations", MEAN)
+    except rig.Failure as e:
+        print("FAIL", e)
+    else:
+        print("PASS", said.getvalue().splitlines()[-1].removeprefix("ok: "))
+
+
+def judge_stacks(name, folded):
     # Where a record was lost, timeout(1) of busybox has the name of the program that it becomes.
     stacks = [s for s in rig.read_folded(folded)
               if s.user and s.comm == name[:15] and not s.user[0].startswith("[busybox")]
@@ -49,6 +64,16 @@ def main():
         verdicts += expectation.judge(stacks)
     holds = all(good for good, _ in verdicts)
     print("PASS" if holds else "FAIL", "; ".join(text for good, text in verdicts if good == holds))
+
+
+def main():
+    name, file, *said = sys.argv[1:]
+    if name in INTERPRETERS:
+        judge_interpreter(name, file, said)
+    elif name == "heap":
+        judge_heap(file)
+    else:
+        judge_stacks(name, file)
 
 
 main()

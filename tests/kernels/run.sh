@@ -249,7 +249,9 @@ add_types()
 		add_program "$work/workloads/$name" "/w/$name"
 	done
 	library=$(dirname "$program")/alloc/libperfwalk-alloc.so
-	[ ! -e "$library" ] || add_program "$library" /usr/local/lib/perfwalk/libperfwalk-alloc.so
+	prefix=/usr/local # as the two are built
+	[ -z "$sysroot" ] || prefix=/usr
+	[ ! -e "$library" ] || add_program "$library" $prefix/lib/perfwalk/libperfwalk-alloc.so
 }
 
 # As the kernel takes it. A host whose kernel has no AppArmor is told what others can do by Debian's file.
@@ -335,7 +337,7 @@ keep() # SUFFIX NAME BASE64
 
 judge() # NAME BASE64
 {
-	keep folded "$1"
+	keep recorded "$1"
 	verdict=$(PYTHONPATH=$top/tests/system python3 "$top/tests/kernels/judge.py" "$name" "$file" "$logs/$label.$name.said" 2>&1) ||
 		verdict="FAIL $verdict"
 	count "${verdict%% *}" "$label: $name: ${verdict#* }"
