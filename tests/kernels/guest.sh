@@ -553,14 +553,11 @@ every_type() # WHO
 	# What nobody cannot see of a block has no stack, but its time.
 	blocked='wait_sleep|\[not seen\]' wall='wait_sleep|\[not seen\]|waits'
 	[ "$1" = nobody ] || blocked='^waits;\[wait: sleep\].*;wait_sleep'
-	# Which lock it is tells an argument of the system call, which is known on x86_64 alone.
-	locked='\[lock [^;]*\];.*;take_pool;'
-	[ "$(uname -m)" = x86_64 ] || locked='\[wait: lock\];.*;take_pool;'
 	tried "$1" "CPU time" "" "$cpu_event" '^blip;.*;blip_burn' /w/blip 2000
 	tried "$1" "off-CPU time" --off-cpu off_cpu "$blocked" /w/waits 20
 	tried "$1" "off-CPU time" --wall wall "$wall" /w/waits 20
 	# Its name is read from the process, which may have ended before on a slow machine.
-	tried "$1" locks --locks off_cpu "$locked" /w/locks 50
+	tried "$1" locks --locks off_cpu '\[lock [^;]*\];.*;take_pool;' /w/locks 50
 	tried "$1" "memory growth" --memory memory_growth '^growth;.*growth_small' /w/growth 64 0
 	[ -z "$library" ] || tried "$1" allocations --alloc alloc_space '^heap;.*allocate_large' /w/heap
 }
