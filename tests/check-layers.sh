@@ -136,6 +136,8 @@ knows_processors()
 	echo symbolize/symbol-file.c
 	# Names and numbers of system calls, and their registers.
 	echo src/process/sandbox-calls.c src/process/sandbox-internal.h src/process/sandbox-trap.c
+	# The first instructions of allocators, in files of each.
+	echo src/opener/allocators.c
 	# OpenTelemetry has names of its own for them.
 	echo src/render/otlp-resource.c
 }

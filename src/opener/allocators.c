@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/opener/allocators.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,22 +52,27 @@ enum allocator allocator_of_file(int fd, uint32_t pid)
 bool allocator_may_begin(enum allocator of, int fd, uint64_t offset)
 {
 	static const struct {
+		uint16_t machine;
 		enum allocator of;
 		uint8_t n, bytes[4];
 	} beginnings[] = {
-		{ALLOCATOR_JAVA, 1, {0x55}},		       /* push %rbp */
-		{ALLOCATOR_JAVA, 4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
-		{ALLOCATOR_GO, 4, {0x49, 0x3b, 0x66, 0x10}},   /* cmp 0x10(%r14),%rsp */
-		{ALLOCATOR_GO, 4, {0x4c, 0x8d, 0x64, 0x24}},   /* lea -N(%rsp),%r12 */
-		{ALLOCATOR_GO, 4, {0x4c, 0x8d, 0xa4, 0x24}},   /* the same, N large */
+		{EM_X86_64, ALLOCATOR_JAVA, 1, {0x55}},			  /* push %rbp */
+		{EM_X86_64, ALLOCATOR_JAVA, 4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+		{EM_X86_64, ALLOCATOR_GO, 4, {0x49, 0x3b, 0x66, 0x10}},	  /* cmp 0x10(%r14),%rsp */
+		{EM_X86_64, ALLOCATOR_GO, 4, {0x4c, 0x8d, 0x64, 0x24}},	  /* lea -N(%rsp),%r12 */
+		{EM_X86_64, ALLOCATOR_GO, 4, {0x4c, 0x8d, 0xa4, 0x24}},	  /* the same, N large */
+		{EM_AARCH64, ALLOCATOR_GO, 4, {0x90, 0x0b, 0x40, 0xf9}},  /* ldr x16, [x28, #16] */
 	};
 	uint8_t bytes[sizeof(beginnings[0].bytes)];
+	uint16_t machine;
 
 	if (offset % ALIGNMENT != 0 ||
+	    pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
+		    (ssize_t)sizeof(machine) ||
 	    pread(fd, bytes, sizeof(bytes), (off_t)offset) != (ssize_t)sizeof(bytes))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
-		if (of == beginnings[i].of &&
+		if (machine == beginnings[i].machine && of == beginnings[i].of &&
 		    memcmp(bytes, beginnings[i].bytes, beginnings[i].n) == 0)
 			return true;
 	}

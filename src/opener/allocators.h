@@ -13,5 +13,6 @@ enum allocator allocator_of_file(int fd, uint32_t pid);
 /* The first part of that, which waits for nobody. */
 bool allocator_is_java(int fd);
 /* Can a function begin at that offset of the file? It must be a multiple of 16; compilers of C++
- * begin with a push, Go's with a look at the stack's limit. */
+ * begin with a push, Go's with a look at the stack's limit. Java's are known on x86_64 alone, as
+ * its frames are. */
 bool allocator_may_begin(enum allocator of, int fd, uint64_t offset);

@@ -4,6 +4,7 @@
 #include "tests/unit/fuse-file.h"
 #include "tests/unit/test.h"
 
+#include <elf.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -45,6 +46,36 @@ static void test_names(void)
 	(void)close(fd);
 	(void)close(own);
 	CHECK_INT(rmdir(dir), ==, 0);
+}
+
+/* A file of a processor with this code at 64. */
+static bool may_begin(uint16_t machine, enum allocator of, const char *code)
+{
+	const Elf64_Ehdr header = {.e_ident = ELFMAG, .e_machine = machine};
+	int fd = memfd_create("begins", MFD_CLOEXEC);
+	bool may;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(pwrite(fd, &header, sizeof(header), 0), ==, sizeof(header));
+	CHECK_INT(pwrite(fd, code, 4, 64), ==, 4);
+	may = allocator_may_begin(of, fd, 64);
+	CHECK(!allocator_may_begin(of, fd, 60)); /* not where functions begin */
+	(void)close(fd);
+	return may;
+}
+
+/* Instructions are those of the file's own processor. */
+static void test_beginnings(void)
+{
+	static const char compares[] = "\x49\x3b\x66\x10"; /* cmp 0x10(%r14),%rsp */
+	static const char loads[] = "\x90\x0b\x40\xf9";	   /* ldr x16, [x28, #16] */
+
+	CHECK(may_begin(EM_X86_64, ALLOCATOR_GO, compares));
+	CHECK(may_begin(EM_AARCH64, ALLOCATOR_GO, loads));
+	CHECK(!may_begin(EM_X86_64, ALLOCATOR_GO, loads));
+	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_GO, compares));
+	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_JAVA, loads));
+	CHECK(!may_begin(EM_RISCV, ALLOCATOR_GO, compares));
 }
 
 /* As before Linux 4.11. Of the test's own process: it stays. */
@@ -161,6 +192,7 @@ int main(int argc, char **argv)
 			(void)pause();
 	}
 	RUN(test_names);
+	RUN(test_beginnings);
 	RUN(test_silent);
 	RUN(test_without_statx); /* the last one */
 	return 0;
