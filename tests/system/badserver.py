@@ -100,7 +100,8 @@ class Server:
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.acceptor = threading.Thread(target=self.accept, daemon=True)
+        self.acceptor.start()
 
     def accept(self):
         while True:
@@ -154,6 +155,9 @@ class Server:
             return len(self.requests)
 
     def stop(self):
+        """A thread that went on waiting would take the connections of the next server whose socket has that number."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.acceptor.join()
         self.listener.close()
 
 
