@@ -214,7 +214,7 @@ void broker_tell_targets(struct broker *b, bool all)
 	const pid_t *pids = found ? found : o->pids;
 	size_t n = o->n_pids;
 
-	if (o->threads || (o->enable_on_exec && !found))
+	if (o->n_pids == 0 || o->threads || (o->enable_on_exec && !found))
 		return;
 	if (found)
 		n = tasks_list_processes(o->pids, o->n_pids, found, MAX_TARGETS);
