@@ -568,7 +568,7 @@ static const char *why_none(const struct profile *p)
 	if (profile_counter(p, PROFILE_IDLE_US))
 		return "threads only waited for work, which --idle shows";
 	if (p->types[0].period_ns)
-		return "none of the selected tasks ran";
+		return "what was captured used no CPU time; an idle host has no samples";
 	return "this event did not happen in the selected tasks";
 }
 
