@@ -41,7 +41,7 @@ def hidden(program, directory):
 
     def child(name):
         return next((c for c in rig.children_of(p.pid) if rig.comm_of(c) == name), 0)
-    rig.wait_for("the capture", lambda: child(rig.ROLES["symbolizer"]) and child("blip"))
+    rig.wait_for("the capture", lambda: all(map(child, (rig.ROLES["symbolizer"], rig.ROLES["profiler"], "blip"))))
 
     def limit(pid, name):
         with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
