@@ -44,6 +44,17 @@ static void tell(const char *error, int r)
 	log_error("%s%s", error, host ? "; perfwalk check shows what this host allows" : "");
 }
 
+/* Who may not sample whole CPUs may still sample own tasks. */
+static int probe(struct events *e, char *error, size_t n_error)
+{
+	pid_t first = e->targets.n_pids > 0 ? e->targets.pids[0] : -1;
+
+	if (e->sample.whole_cpus && sample_probe(&e->sample, -1, &e->features, error, n_error) == 0)
+		return 0;
+	e->sample.whole_cpus = false;
+	return sample_probe(&e->sample, first, &e->features, error, n_error);
+}
+
 int events_probe(struct events *e, const struct sample_options *want)
 {
 	char error[1024] = "";
@@ -51,14 +62,7 @@ int events_probe(struct events *e, const struct sample_options *want)
 
 	e->sample = *want;
 	e->sample.this_thread = e->targets.threads;
-	/* Who may not sample whole CPUs may still sample own tasks. */
-	if (want->whole_cpus &&
-	    sample_probe(&e->sample, -1, &e->features, error, sizeof(error)) < 0)
-		e->sample.whole_cpus = false;
-	r = e->sample.whole_cpus
-		    ? 0
-		    : sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1,
-				   &e->features, error, sizeof(error));
+	r = probe(e, error, sizeof(error));
 	if (r < 0) {
 		tell(error, r);
 		return r;

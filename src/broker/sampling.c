@@ -135,14 +135,22 @@ int broker_enable_events(struct broker *b, bool enable)
 	return r;
 }
 
+static int enable_whole_cpus(struct broker *b)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < b->options.n_events && r == 0; i++)
+		r = events_enable_whole_cpus(&b->events[i]);
+	return r;
+}
+
 int broker_begin(struct broker *b)
 {
 	bool enable = !b->options.enable_on_exec && !b->paused;
 	int r = enable ? broker_enable_events(b, true) : 0;
 
-	for (uint32_t i = 0; i < b->options.n_events && r == 0 && !enable && !b->paused; i++)
-		r = events_enable_whole_cpus(&b->events[i]);
-
+	if (b->options.enable_on_exec && !b->paused)
+		r = enable_whole_cpus(b);
 	if (r == 0 && enable)
 		broker_tell_standing(b);
 	if (r == 0 && b->options.begun)

@@ -77,7 +77,6 @@ struct host_process {
 	int jitdump_fd;	     /* -1: not tried, or not available */
 	uint32_t n_execs;    /* number of programs that it has executed since we know it */
 	uint32_t n_names;    /* grows when comm or executable_path is set */
-	bool is_target;	     /* the side band, or host_add_target(), named it */
 	void *user;	     /* the caller's; host_limits.free_process_user frees it */
 };
 
@@ -176,8 +175,8 @@ struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid
 struct host_process *host_process_peek(struct host *h, uint32_t pid);
 /*
  * For a side band of some tasks beside samples of all (sample_options.whole_cpus): is a sample one
- * of these tasks', which are all that forked or executed a program in the side band, and those
- * added here?
+ * of these tasks'? They are all that were forked, or executed a program, by the side band, and
+ * those added here.
  */
 bool host_is_target(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
 void host_add_target(struct host *h, uint32_t pid);

@@ -56,6 +56,7 @@ struct process {
 	bool leader_exited;  /* the main thread has exited; others may go on */
 	bool cgroup_read;
 	bool in_exited_list;
+	bool is_target; /* the side band, or host_add_target(), named it */
 };
 
 struct thread {

@@ -172,7 +172,7 @@ void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pi
 	if (!p)
 		return;
 	p->pub.parent_pid = parent_pid;
-	p->pub.is_target = true;
+	p->is_target = true;
 	parent = process_find(h, parent_pid);
 	if (parent)
 		inherit(h, p, parent);
@@ -199,7 +199,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 {
 	/* A thread that calls exec ends the main thread and takes its tid. */
 	p->pub.exited = p->leader_exited = false;
-	p->pub.is_target = true;
+	p->is_target = true;
 	p->pub.n_execs++;
 	p->pub.is_kernel = false;
 	p->info_known |= p->pub.start_time_ns != 0;
@@ -341,7 +341,7 @@ bool host_is_target(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns
 {
 	const struct process *p = process_find(h, pid);
 
-	return p && p->pub.is_target &&
+	return p && p->is_target &&
 	       (!p->pub.exited || !task_exited(h, p, tid) ||
 		time_ns <= p->exit_ns + LAST_SAMPLES_NS);
 }
@@ -352,7 +352,7 @@ void host_add_target(struct host *h, uint32_t pid)
 
 	p = p ? p : process_new(h, pid);
 	if (p)
-		p->pub.is_target = true;
+		p->is_target = true;
 }
 
 /* ---- Collection ---- */

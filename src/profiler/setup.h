@@ -20,7 +20,7 @@ struct setup_profiler {
 		struct sample_features features;
 	} events[SAMPLE_MAX_EVENTS];
 	uint32_t n_events;    /* 0: a file is replayed */
-	bool of_tasks;	      /* events are of tasks, not of whole CPUs */
+	bool of_tasks;	      /* tasks are captured; see also sample_options.whole_cpus */
 	bool other_numbers;   /* switches name threads by numbers of another pid namespace */
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;

@@ -13,7 +13,7 @@
 
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_OFFERS 3  /* of a place */
-#define MAX_AGAIN  16 /* the same, of which nothing came */
+#define MAX_AGAIN  16 /* the same, of which nothing came, or no frames of its runtime */
 
 #define MAX_NOTES 16 /* offers for a note of a block, each after twice the time of the last one */
 

@@ -22,7 +22,7 @@ struct setup_reader {
 		struct sample_features features;
 	} events[READER_MAX_EVENTS];
 	bool realtime; /* it has a real-time priority, so it preempts the sampled thread */
-	bool of_tasks; /* the events are of tasks, and of the threads that these begin */
+	bool of_tasks; /* tasks are captured, and the threads that these begin */
 };
 
 _Static_assert(sizeof(struct setup_reader) <= PROTOCOL_BLOB_MAX, "fits a message");
