@@ -6,7 +6,8 @@
  *
  * Identity of a process is (pid, start time). fork copies the parent's mappings (copy on write),
  * exec clears them, exit marks the process as gone. host_collect() frees it after the last window
- * that may refer to it. Every table is bounded and counts what it refuses.
+ * that may refer to it; one that nobody looked up may go earlier, a second after its exit. Every
+ * table is bounded and counts what it refuses.
  */
 #include <stdbool.h>
 #include <stddef.h>

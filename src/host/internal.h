@@ -56,6 +56,7 @@ struct process {
 	bool leader_exited;  /* the main thread has exited; others may go on */
 	bool cgroup_read;
 	bool in_exited_list;
+	bool looked_up; /* by host_process_get(): what the caller keeps of it holds for a window */
 	bool is_target; /* the side band, or host_add_target(), named it */
 };
 
@@ -127,7 +128,8 @@ struct host {
 	struct hash_index thread_index; /* by tid */
 	uint32_t free_thread;		/* list through next_free, UINT32_MAX ends */
 	ARRAY(uint32_t) dead_threads;	/* tids */
-	struct process *exited;		/* list through next_exited */
+	/* lists through next_exited: in the order of exits; what a full table had to pass over */
+	struct process *exited, *exited_last, *exited_kept;
 	struct file *lru_first, *lru_last;
 	uint32_t full_window; /* the window in which the file table was swept last, + 1 */
 	uint32_t sweep_row;   /* where the check of doubtful processes continues */

@@ -35,11 +35,36 @@ struct process *process_find(struct host *h, uint32_t pid)
 	return NULL;
 }
 
+/*
+ * Makes room in a full table: frees the process that exited first, if its last samples have come
+ * and nobody has looked it up, so that nothing of a window rests on it. A storm of forks has many
+ * thousands of these in a window.
+ */
+static bool free_forgotten(struct host *h)
+{
+	struct process *p;
+
+	while ((p = h->exited) && p->exit_ns + LAST_SAMPLES_NS <= h->time_ns) {
+		h->exited = p->next_exited;
+		p->in_exited_list = false;
+		if (p->pub.exited && !p->looked_up) {
+			process_free(h, p);
+			return true;
+		}
+		if (p->pub.exited) {
+			p->in_exited_list = true;
+			p->next_exited = h->exited_kept;
+			h->exited_kept = p;
+		}
+	}
+	return false;
+}
+
 static struct process *process_new(struct host *h, uint32_t pid)
 {
 	struct process *p;
 
-	if (h->processes.n_used >= h->limits.max_processes)
+	if (h->processes.n_used >= h->limits.max_processes && !free_forgotten(h))
 		goto refused;
 	p = calloc(1, sizeof(*p));
 	if (!p)
@@ -109,8 +134,9 @@ void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns)
 	if (p->in_exited_list)
 		return;
 	p->in_exited_list = true;
-	p->next_exited = h->exited;
-	h->exited = p;
+	p->next_exited = NULL;
+	*(h->exited ? &h->exited_last->next_exited : &h->exited) = p;
+	h->exited_last = p;
 }
 
 /*
@@ -320,6 +346,7 @@ struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid
 		p = process_new(h, pid);
 	if (!p)
 		return NULL;
+	p->looked_up = true;
 	revive(h, p, tid, time_ns);
 	if (!p->info_known) {
 		info_fill(h, p, time_ns);
@@ -357,14 +384,13 @@ void host_add_target(struct host *h, uint32_t pid)
 
 /* ---- Collection ---- */
 
-static void free_exited(struct host *h)
+static void free_exited(struct host *h, struct process **link)
 {
-	struct process **link = &h->exited;
-
 	while (*link) {
 		struct process *p = *link;
 
 		if (p->pub.exited && p->exit_window >= h->window) {
+			h->exited_last = p;
 			link = &p->next_exited;
 			continue;
 		}
@@ -409,7 +435,8 @@ static void sweep_doubtful(struct host *h)
 
 void process_collect(struct host *h)
 {
-	free_exited(h);
+	free_exited(h, &h->exited_kept);
+	free_exited(h, &h->exited);
 	if (h->source.process_info)
 		sweep_doubtful(h);
 }

@@ -212,10 +212,10 @@ void attribution_see_fork(struct attribution *a, const struct record *r)
 
 void attribution_see_exit(struct attribution *a, const struct record *r)
 {
-	struct process_state *s =
-		r->pid == r->tid ? state_with_interpreter(a, r->pid, r->tid, r->time_ns) : NULL;
+	const struct host_process *p = r->pid == r->tid ? host_process_peek(a->host, r->pid) : NULL;
+	const struct process_state *s = p ? p->user : NULL;
 
-	if (s)
+	if (s && s->interpreter)
 		interpreter_set_ended(s->interpreter);
 }
 

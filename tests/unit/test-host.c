@@ -1031,6 +1031,45 @@ static size_t count_descriptors(void)
 	return n;
 }
 
+/* A storm of forks in one window: few of its processes are sampled, some after their exit. */
+static void test_storm_of_forks(void)
+{
+	_cleanup_(host_freep) struct host *h = NULL;
+	struct host_process *sampled[200], *late;
+	uint64_t t = NSEC_PER_SEC;
+
+	limits.max_processes = 1000;
+	h = new_host();
+	limits.max_processes = 0;
+	CHECK(host_process_get(h, 2, 2, t));
+	host_on_comm(h, 2, 2, "make", true, t);
+	outside.no_process = true;
+	for (uint32_t i = 0; i < 20000; i++) {
+		uint32_t pid = 100 + i;
+
+		t += 4 * NSEC_PER_MSEC;
+		host_on_fork(h, pid, pid, 2, 2, t);
+		if (i % 100 == 0) {
+			sampled[i / 100] = host_process_get(h, pid, pid, t);
+			CHECK(sampled[i / 100]);
+		}
+		host_on_exit(h, pid, pid, t);
+		if (i % 100 == 90) {
+			late = host_process_get(h, pid - 80, pid - 80, t);
+			CHECK(late && late->exited);
+			CHECK_STR(late->comm, "make");
+		}
+	}
+	CHECK_INT(host_stats(h)->refused_processes, ==, 0);
+	/* What was sampled is the window's, and goes with it. */
+	for (uint32_t i = 0; i < 200; i++)
+		CHECK(host_process_peek(h, 100 + i * 100) == sampled[i]);
+	host_collect(h);
+	host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 1);
+	outside.no_process = false;
+}
+
 /* 100 000 processes come, map, are sampled and go. */
 static void test_churn_is_bounded(void)
 {
@@ -1153,6 +1192,7 @@ int main(void)
 	RUN(test_cgroup_v2_alone);
 	RUN(test_cgroup_of_a_child);
 	RUN(test_cgroup_of_a_zombie);
+	RUN(test_storm_of_forks);
 	RUN(test_churn_is_bounded);
 	RUN(test_many_mappings);
 	return 0;
