@@ -90,10 +90,13 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 	return true;
 }
 
-/* The checked registers. A system call overwrites rax, rcx, r11 and the flags. */
+/*
+ * The checked registers. A system call overwrites rcx, r11 and the flags, and rax, which is -ENOSYS
+ * (before 4.0 the call's number) until the result is there: 0 only in what clone() has made.
+ */
 uint64_t arch_checkable(void)
 {
-	uint64_t valid = BIT(IP) | BIT(SP) | BIT(DI);
+	uint64_t valid = BIT(IP) | BIT(SP) | BIT(DI) | BIT(AX);
 
 	for (size_t i = 0; i < ARRAY_SIZE(known_registers); i++)
 		valid |= UINT64_C(1) << known_registers[i].reg;
