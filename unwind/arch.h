@@ -17,6 +17,7 @@
 /* The column of the return address in CFI, which has no column for the pc. */
 #define ARCH_REG_RA	30
 #define ARCH_N_CFI_REGS 32
+#define ARCH_REG_RESULT 0 /* of a system call */
 /* A call puts the return address into the link register; a function that calls another saves it. */
 #define ARCH_HAS_LR true
 /* A return address may be signed (PAC). The signature is above the 48 bits of a user address
@@ -40,6 +41,7 @@
 #define ARCH_REG_PC	  UNWIND_REG_PC
 #define ARCH_REG_RA	  1
 #define ARCH_N_CFI_REGS	  32
+#define ARCH_REG_RESULT	  10
 #define ARCH_HAS_LR	  true
 #define ARCH_CODE_MASK	  UINT64_MAX
 #define ARCH_REG_UNLISTED 8
@@ -58,6 +60,7 @@
 #define ARCH_REG_PC	  UNWIND_REG_PC
 #define ARCH_REG_RA	  16
 #define ARCH_N_CFI_REGS	  17
+#define ARCH_REG_RESULT	  0
 /* The call instruction pushes the return address just below the CFA. */
 #define ARCH_HAS_LR	  false
 #define ARCH_REG_LR	  0 /* none */

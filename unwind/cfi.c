@@ -22,6 +22,7 @@ enum {
 	NAMES_BYTES = 32,
 	SHDRS_OFFSET = NAMES_OFFSET + NAMES_BYTES,
 	IMAGE_BYTES = SHDRS_OFFSET + 3 * sizeof(Elf64_Shdr),
+	MAX_CLONE_BYTES = 16, /* of clone() without CFI: a system call, three jumps */
 };
 _Static_assert(SHDRS_OFFSET % 8 == 0, "libelf wants aligned headers");
 
@@ -443,14 +444,54 @@ static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_
 	set_range(m, vaddr, gap_start, gap_end, &ret->start, &ret->end);
 }
 
-void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
+/* The row of what covers vaddr. 0; -ENOENT: nothing does, but the gap is this; -EBADMSG, -EIO. */
+static int covered_row(struct unwind_module *m, uint64_t vaddr, struct row *ret,
+		       uint64_t *gap_start, uint64_t *gap_end)
 {
 	const uint64_t wanted = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
 				UNWIND_REG_BIT(ARCH_REG_RA);
+	int r = find_entry(m, vaddr, gap_start, gap_end);
 	struct full_rule f = {.n_ops = 0};
-	uint64_t gap_start, gap_end, start, end;
+	uint64_t start, end;
+
+	if (r < 0)
+		return r;
+	if (compact_compile(m->u->entry, vaddr, &ret->rule, &start, &end)) {
+		set_range(m, vaddr, start, end, &ret->start, &ret->end);
+		return 0;
+	}
+	r = run_entry(m, m->u->entry, vaddr, wanted, &f);
+	if (r == 0) {
+		ret->start = f.start;
+		ret->end = f.end;
+		ret->rule = compact(&f);
+	}
+	return r;
+}
+
+/*
+ * The few instructions of clone() that have no CFI (walk.c): between those of the caller and the
+ * first of the new thread, which has no caller.
+ */
+static void clone_row(struct unwind_module *m, uint64_t start, uint64_t end, struct row *ret)
+{
+	struct row before, behind;
+	uint64_t ignore[2];
+
+	if (start <= m->base || end - start > MAX_CLONE_BYTES || end >= m->base + m->span ||
+	    covered_row(m, end, &behind, &ignore[0], &ignore[1]) < 0 ||
+	    behind.rule.kind != RULE_END ||
+	    covered_row(m, start - 1, &before, &ignore[0], &ignore[1]) < 0 ||
+	    before.rule.kind != RULE_SP)
+		return;
+	ret->rule = before.rule;
+	ret->rule.kind = RULE_CLONE;
+}
+
+void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
+{
+	uint64_t gap_start, gap_end;
 	struct go_rule go;
-	int r;
 
 	*ret = (struct row){.rule = {.kind = RULE_BAD}};
 	set_range(m, vaddr, vaddr, vaddr + 1, &ret->start, &ret->end);
@@ -459,16 +500,11 @@ void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 		set_range(m, vaddr, go.start, go.end, &ret->start, &ret->end);
 		return;
 	}
-	r = find_entry(m, vaddr, &gap_start, &gap_end);
-	if (r == -ENOENT) {
-		gap_row(m, vaddr, gap_start, gap_end, ret);
-	} else if (r == 0 && compact_compile(m->u->entry, vaddr, &ret->rule, &start, &end)) {
-		set_range(m, vaddr, start, end, &ret->start, &ret->end);
-	} else if (r == 0 && run_entry(m, m->u->entry, vaddr, wanted, &f) == 0) {
-		ret->start = f.start;
-		ret->end = f.end;
-		ret->rule = compact(&f);
-	}
+	if (covered_row(m, vaddr, ret, &gap_start, &gap_end) != -ENOENT)
+		return;
+	gap_row(m, vaddr, gap_start, gap_end, ret);
+	if (ret->rule.kind == RULE_GUESS_FP)
+		clone_row(m, gap_start, gap_end, ret);
 }
 
 int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *ret)

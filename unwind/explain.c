@@ -174,6 +174,7 @@ static void print_compact(FILE *out, struct rule rule)
 	switch (rule.kind) {
 	case RULE_SP:
 	case RULE_FP:
+	case RULE_CLONE:
 	case RULE_SP_TRAP:
 	case RULE_OTHER_STACK:
 		(void)fputs("CFA=", out);
@@ -187,6 +188,8 @@ static void print_compact(FILE *out, struct rule rule)
 			(void)fprintf(out, " ra=[c%+d]", return_words(rule) * 8);
 		if (rule.kind == RULE_SP_TRAP)
 			(void)fputs(", its caller was interrupted", out);
+		if (rule.kind == RULE_CLONE)
+			(void)fputs(", unless it is the new thread", out);
 		if (rule.kind == RULE_OTHER_STACK)
 			(void)fputs(", if it has not moved to another stack", out);
 		break;
@@ -480,6 +483,7 @@ static void print_step(const struct telling *t, const struct walk_step *s)
 	switch (s->rule.kind) {
 	case RULE_SP:
 	case RULE_FP:
+	case RULE_CLONE:
 	case RULE_SP_TRAP:
 	case RULE_OTHER_STACK:
 		f = widen(s->rule);

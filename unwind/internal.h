@@ -43,6 +43,11 @@ enum rule_kind {
 	 * and after it if the function did not switch (walk.c).
 	 */
 	RULE_OTHER_STACK,
+	/*
+	 * Behind the system call that makes a thread or process: the rule holds for the caller, who
+	 * goes on with its stack, and not for the new one (walk.c).
+	 */
+	RULE_CLONE,
 	RULE_SP_TRAP,  /* as RULE_SP, for a call that Go's runtime injected */
 	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
 	RULE_SIGNAL,   /* in no row: sp points at a signal frame (arch_signal_frame()) */

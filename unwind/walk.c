@@ -50,7 +50,8 @@ struct walk {
 	bool lost_sp; /* only the address of this frame is known */
 	bool foreign; /* the previous step was made by whoever knows a runtime's frames */
 	unsigned int signal_frames;
-	size_t n_certain;	    /* frames up to a change of stacks; 0: all are certain */
+	size_t n_certain; /* frames before what may be another stack's; 0: all are certain */
+	enum unwind_outcome doubt;  /* the outcome if no more of them are */
 	struct unwind_regs certain; /* the last one's sp, and fp if it is its own */
 	uint64_t hits, misses;
 };
@@ -308,6 +309,7 @@ static enum step step_other_stack(struct walk *w, struct rule rule, bool innermo
 	uint64_t fp = regs->r[ARCH_REG_FP];
 
 	w->n_certain = w->n;
+	w->doubt = UNWIND_TRUNCATED;
 	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
 	w->certain.r[ARCH_REG_SP] = sp;
 	if (!innermost && regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)) {
@@ -324,7 +326,28 @@ static enum step step_other_stack(struct walk *w, struct rule rule, bool innermo
 	return step_compact(&w->stack, rule, cfa, regs);
 }
 
-/* Ends a walk: drops the frames that do not count, and reports such a stack as truncated. */
+/*
+ * C libraries end the CFI of clone() before its system call, because what it says is wrong for the
+ * new thread or process, which begins there with another stack. It stays right for the caller, who
+ * waits there for a process that posix_spawn() makes. The two have different results of the call: 0
+ * is the new one's, who has no caller. Without that register, what looks like a caller may be a
+ * word of the new stack, so the frames count only if they reach an outermost function, as above.
+ */
+static enum step step_clone(struct walk *w, struct rule rule, struct unwind_regs *regs)
+{
+	uint64_t cfa = cfa_by_sp(w, rule, regs);
+
+	if (regs->valid & UNWIND_REG_BIT(ARCH_REG_RESULT))
+		return regs->r[ARCH_REG_RESULT] ? step_compact(&w->stack, rule, cfa, regs)
+						: STEP_END;
+	w->n_certain = w->n;
+	w->doubt = UNWIND_NO_CFI;
+	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
+	w->certain.r[ARCH_REG_SP] = regs->r[ARCH_REG_SP];
+	return step_compact(&w->stack, rule, cfa, regs);
+}
+
+/* Ends a walk: drops the frames that do not count. */
 static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
 				  struct unwind_regs *regs)
 {
@@ -333,7 +356,7 @@ static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
 	w->n = w->n_certain;
 	*regs = w->certain;
 	*w->stack.missing = w->stack.start - 1;
-	return UNWIND_TRUNCATED;
+	return w->doubt;
 }
 
 static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *innermost,
@@ -443,6 +466,8 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 
 	if (m)
 		rule = find_rule(w, m, addr - memo->base);
+	if (rule.kind == RULE_CLONE && !was_innermost)
+		rule.kind = RULE_GUESS_FP; /* nothing is called there */
 	if (rule.kind == RULE_GUESS_FP && !missing && !was_innermost &&
 	    is_signal_frame(w, regs, &before))
 		rule.kind = RULE_SIGNAL;
@@ -482,6 +507,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		break;
 	case RULE_OTHER_STACK:
 		step = step_other_stack(w, rule, was_innermost, regs);
+		break;
+	case RULE_CLONE:
+		step = step_clone(w, rule, regs);
 		break;
 	case RULE_SP_TRAP:
 		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);

@@ -7,6 +7,7 @@
 #define SP   UINT64_C(0x7ffd00001000)
 #define JIT  UINT64_C(0x30000000) /* anonymous executable memory, one page */
 #define LOST UINT64_C(0x40000000) /* a mapping whose file could not be opened */
+#define RAX  0
 #define RBX  3
 #define RDI  5
 #define RBP  6
@@ -32,6 +33,12 @@ enum {
 	F_EPILOGUE = 0xe00,  /* rsp + 8; rbp at CFA - 16 */
 	F_NO_CFI = 0xf00,
 	F_ENTRY = 0xf80,
+	F_CLONE = 0x1100, /* as glibc's clone3: rsp + 8, 10 bytes without CFI, outermost */
+	F_CLONE_GAP = F_CLONE + 0x17,
+	F_CLONE_NEW = F_CLONE + 0x21,
+	F_WIDE = 0x1200, /* the same with 17 bytes */
+	F_WIDE_GAP = F_WIDE + 0x17,
+	F_WIDE_NEW = F_WIDE + 0x28,
 };
 
 struct bench {
@@ -104,6 +111,10 @@ static struct bench *start(void)
 	ADD(cie, F_EPILOGUE, "\x86\x02");
 	ADD(cie, F_R10, "\x0f\x03\x7a\x78\x06");
 	ADD(cie, F_LOOP, "\x0f\x05\x77\x00\x2f\xfd\xff");
+	elf_fde(&eh, 0, cie, ELF_TEXT + F_CLONE, F_CLONE_GAP - F_CLONE, "", 0);
+	elf_fde(&eh, 0, cie, ELF_TEXT + F_CLONE_NEW, 0x15, "\x07\x10", 2);
+	elf_fde(&eh, 0, cie, ELF_TEXT + F_WIDE, F_WIDE_GAP - F_WIDE, "", 0);
+	elf_fde(&eh, 0, cie, ELF_TEXT + F_WIDE_NEW, 0x15, "\x07\x10", 2);
 	elf_make(&image, &(struct elf_spec){.eh_frame = &eh, .entry = ELF_TEXT + F_ENTRY});
 	CHECK_INT(unwinder_new(&b->u, NULL), ==, 0);
 	CHECK_INT(unwind_module_new_memory(&b->m, b->u, image.data, image.n, "hand"), ==, 0);
@@ -395,6 +406,59 @@ static void test_no_cfi(void)
 	finish(b);
 }
 
+/* The caller of clone() goes on with its stack; the new thread is there with another. */
+static void test_clone(void)
+{
+	struct bench *b = start();
+
+	b->regs.r[RBP] = 0x1111;
+	b->stack[0] = AT(F_FRAME) + 10;
+	b->stack[4] = AT(F_END) + 1;
+	/* It has its stack, and a result: -ENOSYS as long as there is none. */
+	b->regs.r[RAX] = (uint64_t)-38;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 3);
+	b->n_stack = 16;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 2);
+	b->n_stack = sizeof(b->stack);
+	b->regs.r[RAX] = 0;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 1);
+	/* Without the result. */
+	b->regs.valid &= ~UNWIND_REG_BIT(RAX);
+	for (uint64_t pc = AT(F_CLONE_GAP); pc < AT(F_CLONE_NEW); pc++) {
+		CHECK_INT(walk(b, pc), ==, UNWIND_COMPLETE);
+		CHECK_INT(b->n, ==, 3);
+		CHECK_INT(b->frames[1].address, ==, AT(F_FRAME) + 9);
+		CHECK_INT(b->frames[2].address, ==, AT(F_END));
+	}
+	CHECK_INT(walk(b, AT(F_CLONE_NEW)), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 1);
+	/* Too much for a system call. */
+	CHECK_INT(walk(b, AT(F_WIDE_GAP)), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	/* A new thread: its stack is empty, has the function to run on top, or something else. */
+	b->stack[4] = 0x2222;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	b->stack[4] = 0;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	b->n_stack = 16;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	b->n_stack = 0;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	/* A word that is no return address, but looks like one, has no caller in there. */
+	b->n_stack = sizeof(b->stack);
+	b->stack[0] = AT(F_CLONE_GAP) + 3;
+	CHECK_INT(walk(b, AT(F_CLONE_GAP) + 2), ==, UNWIND_NO_CFI);
+	CHECK_INT(b->n, ==, 1);
+	finish(b);
+}
+
 /* Cut behind two frames of one recursion, both of which have their frame pointers. */
 static struct bench *start_cut(uint64_t *chain)
 {
@@ -514,6 +578,7 @@ int main(void)
 	RUN(test_signal_frame);
 	RUN(test_expressions);
 	RUN(test_no_cfi);
+	RUN(test_clone);
 	RUN(test_continue);
 	RUN(test_continue_not);
 	RUN(test_perf_registers);
