@@ -22,8 +22,8 @@ NAME = f"w{os.getpid()}"
 REASONS = {"lock": "lock", "condition": "condition", "sleep": "sleep", "poll": "poll", "epoll": "poll", "pipe": "pipe",
            "network": "network", "file_lock": "file lock", "signal": "signal", "child": "child"}
 # What it does when it is asked for more. A thread that ends is waited for as a condition.
-MORE = {"disk": "disk", "page_fault": "page fault", "kernel_lock": "kernel lock", "vfork": "child", "join": "condition", "accept": "network",
-        "select": "poll"}
+MORE = {"disk": "disk", "page_fault": "page fault", "kernel_lock": "kernel lock", "vfork": "child", "clone": "child", "join": "condition",
+        "accept": "network", "select": "poll"}
 # A thread that was woken waits for the mutex again if who rang the bell was preempted with it.
 ALSO = {"condition": "lock"}
 MS = 1000  # of folded stacks, which are in microseconds

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -202,6 +203,24 @@ APART static void wait_vfork(void)
 	KEEP;
 }
 
+static int clone_child(void *ctx)
+{
+	(void)ctx;
+	vfork_child();
+	return 0;
+}
+
+/* As posix_spawn() does it: the child is on a stack of its own. */
+APART static void wait_clone(void)
+{
+	static char stack[64 << 10] __attribute__((aligned(16)));
+
+	child = clone(clone_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+	if (child < 0)
+		abort();
+	KEEP;
+}
+
 static void reap_child(void)
 {
 	(void)waitpid(child, NULL, 0);
@@ -336,6 +355,7 @@ static struct waiter more_waiters[] = {
 	{.name = "page_fault", .wait = wait_page_fault, .prepare = drop_page},
 	{.name = "kernel_lock", .wait = wait_kernel_lock},
 	{.name = "vfork", .wait = wait_vfork, .end = reap_child},
+	{.name = "clone", .wait = wait_clone, .end = reap_child},
 	{.name = "join", .wait = wait_join, .prepare = start_sleeper},
 	{.name = "accept", .wait = wait_accept},
 	{.name = "select", .wait = wait_select},
