@@ -104,3 +104,21 @@ bool arch_stub_rule(enum stub_kind kind, const uint8_t *code, size_t n, size_t a
 	}
 	return true;
 }
+
+/* The caller's address is in lr, which is as lost as fp is. */
+size_t arch_frame_sizes(const uint8_t *code, size_t n, uint32_t *ret, size_t max)
+{
+	(void)code;
+	(void)n;
+	(void)ret;
+	(void)max;
+	return 0;
+}
+
+enum arch_call arch_call_before(const uint8_t *code, uint64_t address, uint64_t *ret_target)
+{
+	(void)code;
+	(void)address;
+	(void)ret_target;
+	return ARCH_NO_CALL;
+}

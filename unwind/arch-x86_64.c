@@ -85,6 +85,62 @@ bool arch_cfa_op_is_nop(uint8_t op)
 	return false;
 }
 
+/* sub $imm8,%rsp and sub $imm32,%rsp. */
+size_t arch_frame_sizes(const uint8_t *code, size_t n, uint32_t *ret, size_t max)
+{
+	size_t found = 0, known;
+	uint32_t size;
+
+	for (size_t at = 0; at < n; at++) {
+		if (STARTS(at, "\x48\x83\xec") && at + 3 < n && code[at + 3] < 0x80)
+			size = code[at + 3];
+		else if (STARTS(at, "\x48\x81\xec") && n - at >= 7)
+			memcpy(&size, code + at + 3, sizeof(size));
+		else
+			continue;
+		if (size > INT32_MAX / 2 || size % 8 != 0)
+			continue;
+		for (known = 0; known < found && ret[known] != size; known++)
+			;
+		if (known < found)
+			continue;
+		if (found == max)
+			return max + 1;
+		ret[found++] = size;
+	}
+	return found;
+}
+
+/* call rel32, or call *operand (Intel SDM, opcode FF /2) by its length. */
+enum arch_call arch_call_before(const uint8_t *code, uint64_t address, uint64_t *ret_target)
+{
+	enum { CALL = 0xe8, GROUP = 0xff, DIGIT = 2 << 3 };
+	/* Bytes of an operand by the upper bits of its first one: memory, +8 bits, +32 bits. */
+	static const uint8_t extra[] = {0, 1, 4};
+	const uint8_t *end = code + ARCH_CALL_BYTES;
+	int32_t distance;
+
+	if (end[-5] == CALL) {
+		memcpy(&distance, end - 4, sizeof(distance));
+		*ret_target = address + (uint64_t)(int64_t)distance;
+		return ARCH_CALL_DIRECT;
+	}
+	for (size_t n = 2; n <= ARCH_CALL_BYTES; n++) {
+		uint8_t mode = end[-(ptrdiff_t)n + 1];
+		size_t bytes = 2;
+
+		if (end[-(ptrdiff_t)n] != GROUP || (mode & 0x38) != DIGIT)
+			continue;
+		if (mode >> 6 < 3)
+			bytes += extra[mode >> 6] + ((mode & 7) == 4);
+		if (mode >> 6 == 0 && (mode & 7) == 5)
+			bytes += 4;
+		if (bytes == n)
+			return ARCH_CALL_INDIRECT;
+	}
+	return ARCH_NO_CALL;
+}
+
 /*
  * A lazy entry is `jmp *slot; push index; jmp first`, or `endbr64; push index; jmp first`, and the
  * first entry is `push module; jmp *resolver`; the return address moves up with each push.

@@ -109,5 +109,16 @@ bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwin
 /* The first bytes of a program's entry function. It never returns and has no caller. */
 #define ARCH_ENTRY_BYTES 96
 
+/*
+ * The sizes that a function's first instructions may take from the stack at once: what only looks
+ * like such an instruction is among them. How many; more than max: *ret lacks some.
+ */
+size_t arch_frame_sizes(const uint8_t *code, size_t n, uint32_t *ret, size_t max);
+
+/* Do the ARCH_CALL_BYTES before a return address end with a call? *ret_target of a direct one. */
+#define ARCH_CALL_BYTES 7
+enum arch_call { ARCH_NO_CALL, ARCH_CALL_DIRECT, ARCH_CALL_INDIRECT };
+enum arch_call arch_call_before(const uint8_t *code, uint64_t address, uint64_t *ret_target);
+
 /* CFI instructions of this processor that change nothing a walk reads; they have no operands. */
 bool arch_cfa_op_is_nop(uint8_t op);

@@ -15,6 +15,7 @@
  *	go-table.c    .gopclntab: the ends of Go's stacks, and its frames without CFI
  *	expr.c        DWARF expressions within limits
  *	module.c      ELF headers, bias, build id, the mapped windows
+ *	lost-fp.c     the frame pointer, where it was not recorded
  *	guard.c       a mapped file that shrinks
  *	recorded.c    files of recorded samples
  *	explain.c     rows and walks as text
@@ -181,6 +182,7 @@ struct unwind_module {
 	struct window debug_raw;	/* .debug_frame as it is in the file */
 	uint8_t debug_compression;	/* enum debug_compression */
 	struct cfi_section debug_frame; /* inflated on first need */
+	struct window text; /* the first executable segment, for lost-fp.c; else without data */
 
 	struct {
 		struct window table; /* .gopclntab */
@@ -330,6 +332,22 @@ int32_t compact_pushed_bytes(const struct cfi_entry *e);
 bool compact_return_address(const struct reg_rule *pc, struct rule *rule);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
+
+/*
+ * lost-fp.c: where the frame pointer of the function at vaddr can be: so many bytes above its sp.
+ * false: nothing is known of it.
+ */
+struct lost_fp {
+	uint64_t function; /* the start of its code, an ELF virtual address */
+	uint32_t above_sp[4];
+	size_t n;
+};
+bool lost_fp_places(struct unwind_module *m, uint64_t vaddr, struct lost_fp *ret);
+/*
+ * Is there a call before this return address that can be a call of that function? function 0: of
+ * one of another module.
+ */
+bool lost_fp_calls(struct unwind_module *m, uint64_t address, uint64_t function);
 
 /* debug-frame.c: makes m->debug_frame usable; 0, -ENOENT: there is none, or -errno. */
 enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };

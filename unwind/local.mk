@@ -12,6 +12,7 @@ UNWIND_SOURCES = \
 	unwind/go-table.c \
 	unwind/guard.c \
 	unwind/internal.h \
+	unwind/lost-fp.c \
 	unwind/module.c \
 	unwind/recorded.c \
 	unwind/recorded.h \

@@ -118,6 +118,7 @@ void unwinder_trim(struct unwinder *u)
 		window_trim(&m->eh_frame.data);
 		window_trim(&m->debug_raw);
 		window_trim(&m->go.table);
+		window_trim(&m->text);
 	}
 }
 
@@ -393,6 +394,18 @@ static void find_sigreturn(struct unwind_module *m, const struct module_source *
 	}
 }
 
+/* Only lost-fp.c reads it, a few bytes of a few functions. */
+static int find_text(struct unwind_module *m, const struct module_source *src)
+{
+	for (uint32_t i = 0; i < m->n_segments && !ARCH_HAS_LR; i++) {
+		const struct segment *s = &m->segments[i];
+
+		if (s->exec)
+			return window_open(&m->text, src, s->vaddr, s->offset, s->filesz);
+	}
+	return 0;
+}
+
 /* Objects */
 
 static int read_module(struct unwind_module *m, const struct module_source *src)
@@ -461,6 +474,8 @@ static int module_new(struct unwind_module **ret, struct unwinder *u,
 	r = find_go_table(m, src);
 	if (r == 0)
 		r = find_go_text(m, src);
+	if (r == 0)
+		r = find_text(m, src);
 	if (r < 0)
 		return r;
 	find_sigreturn(m, src);
@@ -530,6 +545,7 @@ struct unwind_module *unwind_module_free(struct unwind_module *m)
 	window_close(&m->eh_frame.data);
 	window_close(&m->debug_raw);
 	window_close(&m->go.table);
+	window_close(&m->text);
 	for (uint32_t i = 0; i < m->n_stubs; i++)
 		free((void *)(uintptr_t)m->stubs[i].bytes);
 	free(m->name);

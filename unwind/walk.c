@@ -268,6 +268,55 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 	return UNWIND_N_OUTCOMES;
 }
 
+/* What follows counts only if it reaches an outermost function. */
+static void doubt(struct walk *w, enum unwind_outcome outcome, uint64_t sp)
+{
+	w->n_certain = w->n;
+	w->doubt = outcome;
+	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
+	w->certain.r[ARCH_REG_SP] = sp;
+}
+
+/* A word that may be the return address of a frame: is it behind a call of its function? */
+static bool is_called_from(struct walk *w, uint64_t ra, const struct unwind_mapping *callee,
+			   uint64_t function)
+{
+	const struct memo *memo = find_memo(w, ra - 1);
+
+	return memo && memo->mapping.module &&
+	       lost_fp_calls(memo->mapping.module, ra - memo->mapping.bias,
+			     memo->mapping.module == callee->module ? function : 0);
+}
+
+/*
+ * The frame pointer was not recorded, and the function's rule wants it. What is found counts only
+ * if the walk reaches an outermost function, as behind clone().
+ */
+static __attribute__((noinline)) void find_lost_fp(struct walk *w, struct unwind_mapping callee,
+						   uint64_t addr, struct unwind_regs *regs)
+{
+	const struct stack_copy copy = {w->stack.bytes, w->stack.start, w->stack.n, NULL};
+	uint64_t sp = regs->r[ARCH_REG_SP], fp, ra;
+	struct lost_fp lost;
+	size_t n_found = 0;
+
+	if (!callee.module || !lost_fp_places(callee.module, addr - callee.bias, &lost))
+		return;
+	for (size_t i = 0; i < lost.n; i++) {
+		fp = sp + lost.above_sp[i];
+		if (fp % 16 != 0 || !stack_read(&copy, fp + 8, &ra) ||
+		    !is_called_from(w, ra, &callee, lost.function))
+			continue;
+		regs->r[ARCH_REG_FP] = fp;
+		n_found++;
+	}
+	if (n_found != 1)
+		return;
+	regs->valid |= UNWIND_REG_BIT(ARCH_REG_FP);
+	if (w->n_certain == 0)
+		doubt(w, UNWIND_BAD_CFI, sp);
+}
+
 /* A call through a bad pointer: nothing has run there, so the return address is on top of the
  * stack, or in lr. */
 static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *regs)
@@ -308,10 +357,7 @@ static enum step step_other_stack(struct walk *w, struct rule rule, bool innermo
 	uint64_t sp = regs->r[ARCH_REG_SP], cfa = sp + (uint64_t)(int64_t)rule.cfa_offset;
 	uint64_t fp = regs->r[ARCH_REG_FP];
 
-	w->n_certain = w->n;
-	w->doubt = UNWIND_TRUNCATED;
-	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
-	w->certain.r[ARCH_REG_SP] = sp;
+	doubt(w, UNWIND_TRUNCATED, sp);
 	if (!innermost && regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)) {
 		w->certain.valid |= UNWIND_REG_BIT(ARCH_REG_FP);
 		w->certain.r[ARCH_REG_FP] = fp;
@@ -340,10 +386,7 @@ static enum step step_clone(struct walk *w, struct rule rule, struct unwind_regs
 	if (regs->valid & UNWIND_REG_BIT(ARCH_REG_RESULT))
 		return regs->r[ARCH_REG_RESULT] ? step_compact(&w->stack, rule, cfa, regs)
 						: STEP_END;
-	w->n_certain = w->n;
-	w->doubt = UNWIND_NO_CFI;
-	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
-	w->certain.r[ARCH_REG_SP] = regs->r[ARCH_REG_SP];
+	doubt(w, UNWIND_NO_CFI, regs->r[ARCH_REG_SP]);
 	return step_compact(&w->stack, rule, cfa, regs);
 }
 
@@ -477,6 +520,10 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	else if (missing)
 		rule.kind = RULE_NONE;
 	w->foreign = false;
+	if (rule.kind == RULE_FP && !(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP))) {
+		find_lost_fp(w, memo->mapping, addr, regs);
+		memo = find_memo(w, addr);
+	}
 	if (rule.kind == RULE_FULL || (w->full && (rule.kind == RULE_SP || rule.kind == RULE_FP))) {
 		/* Stubs made by the linker have only a compact rule. */
 		full = find_full(w, m, (uint32_t)(addr - memo->base));

@@ -39,7 +39,10 @@ enum {
 	F_WIDE = 0x1200, /* the same with 17 bytes */
 	F_WIDE_GAP = F_WIDE + 0x17,
 	F_WIDE_NEW = F_WIDE + 0x28,
+	F_LOST = 0x1300, /* rbp + 16, rbx saved below rbp, 24 bytes more by a sub */
 };
+/* Return addresses in F_END: behind calls of F_LOST, of another function, by a pointer. */
+enum { CALLS_LOST = F_END + 0x20, CALLS_OTHER = F_END + 0x30, CALLS_POINTER = F_END + 0x40 };
 
 struct bench {
 	struct unwinder *u;
@@ -83,6 +86,18 @@ static void add(struct bytes *b, size_t cie, uint64_t at, const char *code, size
 }
 #define ADD(cie, at, code) add(&eh, cie, at, code, sizeof(code) - 1)
 
+/* The few instructions that a walk looks at. */
+static void put_code(struct bytes *image)
+{
+	uint8_t *text = image->data + 0x1000;
+	int32_t distance = F_LOST - CALLS_LOST;
+
+	memcpy(text + F_LOST, "\x55\x48\x89\xe5\x53\x48\x83\xec\x18", 9);
+	text[CALLS_LOST - 5] = text[CALLS_OTHER - 5] = 0xe8;
+	memcpy(text + CALLS_LOST - 4, &distance, 4);
+	memcpy(text + CALLS_POINTER - 2, "\xff\xd0", 2);
+}
+
 static struct bench *start(void)
 {
 	static struct bytes eh, image;
@@ -111,11 +126,13 @@ static struct bench *start(void)
 	ADD(cie, F_EPILOGUE, "\x86\x02");
 	ADD(cie, F_R10, "\x0f\x03\x7a\x78\x06");
 	ADD(cie, F_LOOP, "\x0f\x05\x77\x00\x2f\xfd\xff");
+	ADD(cie, F_LOST, "\x0c\x06\x10\x86\x02\x83\x03");
 	elf_fde(&eh, 0, cie, ELF_TEXT + F_CLONE, F_CLONE_GAP - F_CLONE, "", 0);
 	elf_fde(&eh, 0, cie, ELF_TEXT + F_CLONE_NEW, 0x15, "\x07\x10", 2);
 	elf_fde(&eh, 0, cie, ELF_TEXT + F_WIDE, F_WIDE_GAP - F_WIDE, "", 0);
 	elf_fde(&eh, 0, cie, ELF_TEXT + F_WIDE_NEW, 0x15, "\x07\x10", 2);
 	elf_make(&image, &(struct elf_spec){.eh_frame = &eh, .entry = ELF_TEXT + F_ENTRY});
+	put_code(&image);
 	CHECK_INT(unwinder_new(&b->u, NULL), ==, 0);
 	CHECK_INT(unwind_module_new_memory(&b->m, b->u, image.data, image.n, "hand"), ==, 0);
 	b->regs.valid = UNWIND_ALL_REGS;
@@ -459,6 +476,91 @@ static void test_clone(void)
 	finish(b);
 }
 
+/* Only sp and pc were recorded, and the function's frame begins where rbp points. */
+static void test_lost_fp(void)
+{
+	struct bench *b = start();
+
+	b->regs.valid = UNWIND_REG_BIT(RSP) | UNWIND_REG_BIT(RIP);
+	/* sp, 24 bytes, rbx, { rbp, return address }. */
+	b->stack[4] = SP + 0x100;
+	b->stack[5] = AT(CALLS_LOST);
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 2);
+	CHECK_INT(b->frames[1].address, ==, AT(CALLS_LOST) - 1);
+	CHECK_INT(b->frames[1].fp, ==, SP + 0x100);
+	b->stack[5] = AT(CALLS_POINTER);
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_COMPLETE);
+	/* It called another function, or nothing; before the sub; the word is not in the copy. */
+	b->stack[5] = AT(CALLS_OTHER);
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_BAD_CFI);
+	CHECK_INT(b->n, ==, 1);
+	b->stack[5] = AT(F_END) + 0x50;
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_BAD_CFI);
+	b->stack[5] = AT(CALLS_LOST);
+	CHECK_INT(walk(b, AT(F_LOST) + 5), ==, UNWIND_BAD_CFI);
+	b->n_stack = 40;
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_BAD_CFI);
+	CHECK_INT(b->n, ==, 1);
+	/* An rbp that was recorded is believed. */
+	b->n_stack = sizeof(b->stack);
+	b->regs.valid |= UNWIND_REG_BIT(RBP);
+	b->regs.r[RBP] = SP + 64;
+	b->stack[9] = AT(F_END) + 1;
+	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->frames[1].address, ==, AT(F_END));
+	finish(b);
+}
+
+static enum arch_call call_before(const char *bytes, size_t n, uint64_t *ret)
+{
+	uint8_t code[ARCH_CALL_BYTES] = {0};
+
+	memcpy(code + sizeof(code) - n, bytes, n);
+	return arch_call_before(code, 0x1000, ret);
+}
+#define CALL_BEFORE(bytes) call_before(bytes, sizeof(bytes) - 1, &target)
+
+/* As an assembler writes them. */
+static void test_calls(void)
+{
+	uint32_t sizes[2] = {0};
+	uint64_t target = 0;
+
+	CHECK_INT(CALL_BEFORE("\xe8\xfb\xff\xff\xff"), ==, ARCH_CALL_DIRECT);
+	CHECK_INT(target, ==, 0xffb);
+	CHECK_INT(CALL_BEFORE("\xff\xd0"), ==, ARCH_CALL_INDIRECT);		/* *%rax */
+	CHECK_INT(CALL_BEFORE("\x41\xff\xd7"), ==, ARCH_CALL_INDIRECT);		/* *%r15 */
+	CHECK_INT(CALL_BEFORE("\xff\x10"), ==, ARCH_CALL_INDIRECT);		/* *(%rax) */
+	CHECK_INT(CALL_BEFORE("\xff\x50\x18"), ==, ARCH_CALL_INDIRECT);		/* *24(%rax) */
+	CHECK_INT(CALL_BEFORE("\x41\xff\x54\x24\x08"), ==, ARCH_CALL_INDIRECT); /* *8(%r12) */
+	CHECK_INT(CALL_BEFORE("\xff\x14\xc3"), ==, ARCH_CALL_INDIRECT);		/* *(%rbx,%rax,8) */
+	CHECK_INT(CALL_BEFORE("\xff\x15\x01\x02\x03\x04"), ==, ARCH_CALL_INDIRECT);
+	CHECK_INT(CALL_BEFORE("\xff\x90\x01\x02\x03\x04"), ==, ARCH_CALL_INDIRECT);
+	CHECK_INT(CALL_BEFORE("\xff\x94\xc3\x01\x02\x03\x04"), ==, ARCH_CALL_INDIRECT);
+	CHECK_INT(CALL_BEFORE("\xff\xe0"), ==, ARCH_NO_CALL); /* jmp *%rax */
+	CHECK_INT(CALL_BEFORE("\xff\x30"), ==, ARCH_NO_CALL); /* push (%rax) */
+	CHECK_INT(CALL_BEFORE("\x90\x90\x90"), ==, ARCH_NO_CALL);
+	CHECK_INT(CALL_BEFORE("\xff\x15\x01\x02\x03"), ==, ARCH_NO_CALL);
+
+	/* The same twice is one; more than there is room for is none; what is cut is none. */
+	CHECK_INT(arch_frame_sizes((const uint8_t *)"\x55\x48\x83\xec\x20\x48\x83\xec\x20", 9,
+				   sizes, 2),
+		  ==, 1);
+	CHECK_INT(sizes[0], ==, 0x20);
+	CHECK_INT(arch_frame_sizes((const uint8_t *)"\x48\x81\xec\x00\x01\x00\x00", 7, sizes, 2),
+		  ==, 1);
+	CHECK_INT(sizes[0], ==, 0x100);
+	CHECK_INT(arch_frame_sizes((const uint8_t *)"\x48\x81\xec\x00\x01\x00\x00", 6, sizes, 2),
+		  ==, 0);
+	CHECK_INT(
+		arch_frame_sizes((const uint8_t *)"\x48\x83\xec\x20\x48\x83\xec\x10", 8, sizes, 1),
+		==, 2);
+	CHECK_INT(
+		arch_frame_sizes((const uint8_t *)"\x48\x83\xec\x23\x48\x83\xec\x80", 8, sizes, 2),
+		==, 0);
+}
+
 /* Cut behind two frames of one recursion, both of which have their frame pointers. */
 static struct bench *start_cut(uint64_t *chain)
 {
@@ -579,6 +681,8 @@ int main(void)
 	RUN(test_expressions);
 	RUN(test_no_cfi);
 	RUN(test_clone);
+	RUN(test_lost_fp);
+	RUN(test_calls);
 	RUN(test_continue);
 	RUN(test_continue_not);
 	RUN(test_perf_registers);
