@@ -144,6 +144,7 @@ EXTRA_DIST += \
 	tests/workloads/gopher.expect \
 	tests/workloads/gopher.go \
 	tests/workloads/growth.c \
+	tests/workloads/hangs.c \
 	tests/workloads/handler.c \
 	tests/workloads/marked.c \
 	tests/workloads/handler.expect \

@@ -2,6 +2,7 @@
 # Rooms: src/profiler src/opener runtimes
 """Programs that hang since before the capture: threads of Python, PHP, Ruby, Java and JavaScript, which never run while
 it lasts, are shown in the functions that they themselves said they would hang in, and one that waits for events in none.
+The same of native code with frame pointers, which nobody has recorded.
 Then a thread of Python with long waits in two functions: each has its own time. Needs root and tracefs."""
 import os
 import re
@@ -81,6 +82,28 @@ def check(what, argv, n):
     rig.check(all(us >= 900000 for us in found.values()), f"{what}: all of the time")
 
 
+def check_frame_pointers():
+    """The kernel does not tell the frame pointer of a thread that hangs."""
+    program = os.path.join(rig.build_workloads("hangs"), "hangs")
+    p, chains = hung([program], 6)
+    chains = [tuple(chain[0].split()) + chain[1:] for chain in chains]
+    stand_still(p, 7)
+    name = rig.path("native.pb.gz")
+    rig.record("--off-cpu", "--idle", "-p", p.pid, "-d", 1, "-o", name)
+    stacks = folded_of(name)
+    rig.end(p)
+    whole = {tuple(x for x in chain if x != "?") for chain in chains}
+    perhaps = {chain[1:] for chain in chains if chain[0] == "?"}
+    functions = {x for chain in whole for x in chain} | {"stale_inner", "stale_outer"}
+    found = sorted(tuple(x for x in frames if x in functions) for frames, _ in stacks)
+    if set(found) - {()} != whole:
+        rig.say(f"frame pointers: {stacks}")
+    rig.check(whole - perhaps <= set(found), f"the threads hang where they said: {sorted(whole)}; found {found}")
+    rig.check(set(found) - whole <= {x[-1:] for x in perhaps} | {()}, "no thread is elsewhere")
+    rig.check(all(("_start" in frames or "start_thread" in frames) == ("[bad unwind information]" not in frames) for frames, _ in stacks),
+              "a stack begins with its thread, or says that it does not")
+
+
 def check_turns():
     name = rig.path("turns.pb.gz")
     p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "--idle", "-o", name, "--", sys.executable,
@@ -107,6 +130,7 @@ def main():
     if shutil.which("javac"):
         subprocess.run(["javac", "-d", rig.workdir(), os.path.join(rig.WORKLOADS, "Hangs.java")], check=True)
         check("Java", ["java", "-cp", rig.workdir(), "Hangs"], 5)
+    check_frame_pointers()
     check_turns()
 
 

@@ -44,6 +44,8 @@ build()
 	case $1 in
 	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret)
 		c "$1" "$1.c" ;;
+	hangs)
+		c "$1" hangs.c -fno-omit-frame-pointer -pthread ;;
 	spans)
 		c "$1" spans.c "$here/span-slot.c" -D_GNU_SOURCE -DSLOT_IN_PROGRAM -pthread -rdynamic -ldl ;;
 	spans-hostile)
