@@ -330,7 +330,7 @@ static void put_stacks(const struct summary_page *pg)
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code in no known file"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},
 		{PROFILE_STACKS_NO_CFI, "  no unwind info", "the file has none for this code"},
-		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or of an unknown kind"},
+		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or a register is lost"},
 		{PROFILE_STACKS_NO_PROGRESS, "  broken", "they lead back to themselves"},
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
 		{PROFILE_STACKS_UNPROVEN, "  not proven", "a runtime's frames had changed"},
