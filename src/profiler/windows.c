@@ -169,13 +169,17 @@ static struct place_of_event place_of(struct sample_tally t)
 	return (struct place_of_event){t.samples, t.filtered, t.lost};
 }
 
-/* Off-CPU time has as many samples as there are waits, whatever came from the rings. */
+/*
+ * Off-CPU time has as many samples as there are waits, whatever came from the rings. What a counter
+ * tells beyond the last sample of a task is a row of none.
+ */
 static bool all_counted(const struct profile_type *t, const struct setup_event *e)
 {
-	return e->options.use != SAMPLE_USE_EVENT ||
-	       t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
-			       t->counters[PROFILE_SAMPLES_DROPPED] ==
-		       t->counters[PROFILE_SAMPLES];
+	uint64_t n = t->counters[PROFILE_SAMPLES_FILTERED] + t->counters[PROFILE_SAMPLES_DROPPED];
+
+	for (uint32_t i = 0; i < t->samples.n; i++)
+		n += t->samples.items[i].n;
+	return e->options.use != SAMPLE_USE_EVENT || n == t->counters[PROFILE_SAMPLES];
 }
 
 /* All that was read from the rings is in a window, or is told to be missing. */
