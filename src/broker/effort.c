@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/broker/effort.h"
+#include "src/broker/tasks.h"
 #include "src/process/status-page.h"
-#include "util/cleanup.h"
 #include "util/clock.h"
 
 /* A disk that stalls recovers within some 30 s, or fails: with this and the usual 3 s, two strikes
@@ -19,19 +14,10 @@
  * stopped, or gets no CPU, does not. */
 static bool is_waiting(pid_t pid)
 {
-	char path[32], text[128];
-	_cleanup_close_ int fd = -EBADF;
-	const char *state;
-	ssize_t n;
+	int n_threads;
+	char state = tasks_state(pid, &n_threads);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	state = strrchr(text, ')');
-	return state && (state[1] == ' ') && (state[2] == 'D' || state[2] == 'S');
+	return state == 'D' || state == 'S';
 }
 
 uint64_t effort_measure(struct effort *e, pid_t pid, const struct status_page *status, uint64_t now)

@@ -84,16 +84,14 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 	return n;
 }
 
-bool tasks_has_ended(pid_t pid, bool is_thread)
+char tasks_state(pid_t pid, int *ret_threads)
 {
-	char path[32], text[512], state;
+	char path[32], text[512], state = 0;
 	_cleanup_close_ int fd = -EBADF;
 	const char *end = NULL;
-	int n_threads;
 	ssize_t n;
 
-	if (kill(pid, 0) < 0 && errno == ESRCH)
-		return true;
+	*ret_threads = 0;
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
@@ -102,9 +100,21 @@ bool tasks_has_ended(pid_t pid, bool is_thread)
 		end = strrchr(text, ')');
 	}
 	/* Fields 3 and 20. */
-	return end &&
-	       sscanf(end,
-		      ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
-		      &state, &n_threads) == 2 &&
-	       (state == 'Z' || state == 'X') && (is_thread || n_threads <= 1);
+	return end && sscanf(end,
+			     ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d "
+			     "%*d %*d %*d %d",
+			     &state, ret_threads) == 2
+		       ? state
+		       : 0;
+}
+
+bool tasks_has_ended(pid_t pid, bool is_thread)
+{
+	int n_threads;
+	char state;
+
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return true;
+	state = tasks_state(pid, &n_threads);
+	return (state == 'Z' || state == 'X') && (is_thread || n_threads <= 1);
 }

@@ -14,5 +14,10 @@ size_t tasks_list_processes(const pid_t *pids, size_t n_pids, pid_t *processes, 
  * ends meanwhile. Returns how many it listed; 0 also without memory.
  */
 size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max);
+/*
+ * State of a process, or a thread, as proc(5) names it: R, S, D, Z ...; 0: it is not there.
+ * *ret_threads: how many threads the process has.
+ */
+char tasks_state(pid_t pid, int *ret_threads);
 /* Has a process, or a thread, ended? Also if its parent has not waited for it yet. */
 bool tasks_has_ended(pid_t pid, bool is_thread);
