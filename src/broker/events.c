@@ -400,6 +400,15 @@ int events_enable(struct events *e, bool enable)
 	return r;
 }
 
+int events_enable_sidebands(struct events *e)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = sample_enable_sideband(&e->cpus.items[i].events);
+	return r;
+}
+
 int events_enable_whole_cpus(struct events *e)
 {
 	int r = 0;

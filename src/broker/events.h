@@ -64,6 +64,8 @@ int events_open(struct events *e, uint32_t n);
 void events_close(struct events *e);
 /* 0 or -errno. */
 int events_enable(struct events *e, bool enable);
+/* Their side bands, before events_enable(). 0 or -errno. */
+int events_enable_sidebands(struct events *e);
 /* Those that exec does not enable (whole_cpus). 0 or -errno. */
 int events_enable_whole_cpus(struct events *e);
 /* Call it once a second while the events are enabled: grants the budget of the next second. */

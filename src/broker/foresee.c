@@ -3,7 +3,8 @@
  * A capture begins when the interpreters that run already are known and have their readers. Else
  * the frames of its first quarter of a second would be missing: the profiler learns of a process by
  * its samples, and then readers have to start. The same of runtimes with allocators of their own,
- * which have to get their probes; for these a live view waits, too.
+ * which have to get their probes; for these a live view waits, too. And of what runs at the moment:
+ * it may have ended when the first samples are looked at, and has no fork record to tell its name.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/broker/tasks.h"
 #include "src/reader/setup.h"
 #include "util/cleanup.h"
 #include "util/loop.h"
@@ -34,6 +36,7 @@ static bool is_sampling_allocations(const struct broker *b)
 static bool is_likely(const struct broker *b, pid_t pid)
 {
 	char path[64], target[4096];
+	int n_threads;
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
@@ -42,7 +45,9 @@ static bool is_likely(const struct broker *b, pid_t pid)
 		return false;
 	target[n] = '\0';
 	/* Any may have an allocator of its own. */
-	return is_sampling_allocations(b) || runtime_file_may_chain(target);
+	return is_sampling_allocations(b) ||
+	       (broker_reads_interpreters(b) && runtime_file_may_chain(target)) ||
+	       tasks_state(pid, &n_threads) == 'R';
 }
 
 static void send_look(struct broker *b, pid_t pid)
@@ -56,14 +61,19 @@ static void send_look(struct broker *b, pid_t pid)
 static uint32_t look_at_host(struct broker *b)
 {
 	uint32_t max = is_sampling_allocations(b) ? MAX_LOOKS : READERS_MAX_CLIENTS;
-	DIR *d = opendir("/proc");
 	const struct dirent *entry;
 	uint32_t n = 0;
+	DIR *d;
+
+	/* What starts from now on has its records. If that fails, so does the capture, later. */
+	for (uint32_t i = 0; i < b->options.n_events; i++)
+		(void)events_enable_sidebands(&b->events[i]);
+	d = opendir("/proc");
 
 	while (d && n < max && (entry = readdir(d))) {
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || !is_likely(b, pid))
+		if (pid <= 0 || pid == getpid() || !is_likely(b, pid))
 			continue;
 		send_look(b, pid);
 		n++;
@@ -129,13 +139,13 @@ void broker_has_looked(struct broker *b)
 
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b))
 {
-	bool interpreters = broker_reads_interpreters(b);
-
 	/* A live view may begin without readers: frames are missing in its first table alone. */
 	bool live = b->options.screen && is_sampling_allocations(b);
 
 	if ((!b->options.capture && !live) || b->options.input_path ||
-	    (!interpreters && !is_sampling_allocations(b)) || look_at_all(b) == 0)
+	    (b->options.n_pids > 0 && !broker_reads_interpreters(b) &&
+	     !is_sampling_allocations(b)) ||
+	    look_at_all(b) == 0)
 		return false;
 	b->foresight.timer = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
 	if (b->foresight.timer < 0)

@@ -441,6 +441,13 @@ int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 	return 0;
 }
 
+int sample_enable_sideband(const struct sample_cpu *c)
+{
+	int fd = c->sideband_fd;
+
+	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
+}
+
 int sample_enable_whole_cpu(const struct sample_cpu *c)
 {
 	int fd = sampling_fd(c);

@@ -294,6 +294,8 @@ void sample_close_cpu(struct sample_cpu *c);
 int sample_replace_event(const struct sample_options *options,
 			 const struct sample_features *features, struct sample_cpu *c, bool enable);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/* The side band alone, before sample_enable_cpu(). 0 or -errno. */
+int sample_enable_sideband(const struct sample_cpu *c);
 /* Enables a sample event that exec does not (whole_cpus), without the side band. 0 or -errno. */
 int sample_enable_whole_cpu(const struct sample_cpu *c);
 /*
