@@ -679,12 +679,32 @@ def many_cpus(directory):
     rig.check(seen > n / 4, f"{seen} samples of a program")
 
 
+def ends_at_start(directory):
+    """What runs when the capture begins, and ends before anybody has read a sample of it."""
+    named = 0
+    for _ in range(20):
+        chain = rig.start(["./chain"], cwd=directory)
+        rig.wait_for_cpu(chain.pid, 0.05)
+        p = rig.start([rig.perfwalk(), "record", "-a", "-F", "199", "-d", "0.3", "-o", rig.path("ends.folded")], stdout=subprocess.DEVNULL,
+                      stderr=subprocess.PIPE, text=True)
+        p.stderr.readline()  # it records
+        time.sleep(0.02)
+        rig.end(chain)
+        rig.communicate(p)
+        stacks = rig.read_folded(rig.path("ends.folded"))
+        rig.check(not any(s.comm == f"[{chain.pid}]" for s in stacks), f"all samples of process {chain.pid} have its name")
+        named += any(s.comm == "chain" for s in stacks)
+        if named == 5:
+            return
+    rig.fail("it had no CPU at the start of most captures")
+
+
 def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
     for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command, short_lives,
-                 private_programs, target_dies, disk, nobody_reads, daemon, many_cpus):
+                 private_programs, target_dies, disk, nobody_reads, daemon, many_cpus, ends_at_start):
         begin = time.monotonic()
         test(directory)
         rig.end_started()
