@@ -453,6 +453,9 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 		return FRAME_SOURCE_UNREAD;
 	if (s->result == FRAME_RECORD_UNPROVEN)
 		return FRAME_SOURCE_UNPROVEN;
+	/* Whose frames they are is not known yet. */
+	if (i->code.n_ranges == 0)
+		return s->n > 0 ? FRAME_SOURCE_UNPROVEN : FRAME_SOURCE_NONE;
 	take_frames(&r->chain, c, i->code.kind, s);
 	answer = chain_places_find(&r->chain, &i->code, sample, false, ret);
 	ret->cut = s->result == FRAME_RECORD_CUT;

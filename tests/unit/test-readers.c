@@ -124,6 +124,23 @@ static void put_stack(uint64_t at_ns, uint32_t n, enum frame_record_result resul
 		ring, &s, offsetof(struct frame_record_stack, frames) + n * sizeof(s.frames[0])));
 }
 
+/* Two functions in C: nothing evaluates them. */
+static void put_stack_in_c(uint64_t at_ns)
+{
+	const struct frame_record_stack s = {
+		.type = FRAME_RECORD_STACK,
+		.result = FRAME_RECORD_WHOLE,
+		.time_ns = at_ns,
+		.pid = PID,
+		.tid = PID,
+		.n = 2,
+		.frames = {{.function = 1}, {.function = 2}},
+	};
+
+	CHECK(frame_ring_put(
+		ring, &s, offsetof(struct frame_record_stack, frames) + 2 * sizeof(s.frames[0])));
+}
+
 static enum frame_source_answer ask_at(uint64_t at_ns, bool whole, struct runtime_frames *ret)
 {
 	const struct frame_source_sample sample = {
@@ -169,6 +186,22 @@ static void test_places(void)
 	}
 	CHECK_INT(ask(4, FRAME_RECORD_CUT, true, &got), ==, FRAME_SOURCE_READY);
 	CHECK(got.cut);
+}
+
+/* Whose frames they are comes with the place of its evaluation. */
+static void test_unknown_code(void)
+{
+	struct runtime_frames got;
+
+	make_native();
+	frames[1].address = frames[5].address = 0x1007;
+	put_stack_in_c(++time_ns);
+	CHECK_INT(ask_at(time_ns, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(ask(0, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_NONE);
+	put_code();
+	put_stack_in_c(++time_ns);
+	CHECK_INT(ask_at(time_ns, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.items[1].runtime, ==, PROFILE_RUNTIME_CPYTHON);
 }
 
 /* Each word that speaks for the frames taken away or moved; one frame more or less. */
@@ -514,7 +547,7 @@ static void on_ready(void *ctx)
 	expect_told(MESSAGE_INTERPRETER);
 	put_text("one");
 	put_text("two");
-	put_code();
+	RUN(test_unknown_code);
 	RUN(test_places);
 	RUN(test_proof);
 	RUN(test_still);
