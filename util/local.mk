@@ -24,7 +24,7 @@ libutil_a_SOURCES = \
 	util/mapped-file.c util/mapped-file.h \
 	util/memory-file.c util/memory-file.h \
 	util/notes.c util/notes.h \
-	util/runtime-files.c util/runtime-files.h \
+	util/runtime-files.c util/runtime-files.h util/runtime-rows.h \
 	util/strtab.c util/strtab.h \
 	util/text.c util/text.h \
 	util/time-share.c util/time-share.h

@@ -3,14 +3,13 @@
 
 #include "util/cleanup.h"
 #include "util/runtime-files.h"
+#include "util/runtime-rows.h"
 
 #define MAX_NAMES 4
 #define DIGITS	  "0123456789"
 #define VERSION	  DIGITS "."
 #define LETTERS	  "abcdefghijklmnopqrstuvwxyz"
 
-/* In names: # one or more digits, % maybe digits and dots, @ maybe letters (kinds of builds: m, d,
- * t), * anything at the end. */
 static const struct runtime_file {
 	const char *name; /* of its language */
 	enum runtime_use use;
@@ -20,48 +19,9 @@ static const struct runtime_file {
 	const char *symbols[RUNTIME_MAX_SYMBOLS];
 	const char *section; /* which no other file has, and which strip(1) keeps; NULL: none */
 } rows[] = {
-	/* It may have loaded an interpreter's library. */
-	{"Java",
-	 RUNTIME_STEPS,
-	 3,
-	 {"libjvm.so"},
-	 {NULL},
-	 {NULL},
-	 {"gHotSpotVMStructs", "gHotSpotVMTypes"},
-	 NULL},
-	{"Node.js",
-	 RUNTIME_STEPS,
-	 2,
-	 {"libnode.so.*"},
-	 {"node", "nodejs"},
-	 {NULL},
-	 {"_ZN2v88internal7Version6major_E", "_ZN2v88internal7Version6minor_E"},
-	 NULL},
-	/* Its trampolines are on the native stack. */
-	{"Python",
-	 RUNTIME_ANY,
-	 2,
-	 {"libpython3.#@.so*"},
-	 {"python3.#@"},
-	 {"uwsgi*"},
-	 {"_PyEval_EvalFrameDefault", "PyCode_Type", "PyUnicode_Type"},
-	 ".PyRuntime" /* since 3.13 */},
-	{"PHP",
-	 RUNTIME_CHAINS,
-	 2,
-	 {"libphp%.so*"},
-	 {"php%", "php%-fpm%", "php%-cgi%"},
-	 {"apache2", "httpd"},
-	 {"execute_ex", "executor_globals", "get_zend_version"},
-	 NULL},
-	{"Ruby",
-	 RUNTIME_CHAINS,
-	 2,
-	 {"libruby-%.so*", "libruby%.so*"},
-	 {"ruby%"},
-	 {NULL},
-	 {"ruby_version", "ruby_vm_at_exit"},
-	 NULL},
+#define ROW(kind, type, ...) {__VA_ARGS__},
+	RUNTIME_ROWS(ROW)
+#undef ROW
 };
 
 static size_t count(const char *text, size_t n, const char *set)

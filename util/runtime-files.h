@@ -2,8 +2,7 @@
 #pragma once
 /*
  * The runtimes whose frames perfwalk reads in the memory of a process: how their files are called,
- * and what files of other names export that hold them. A new one is a row in runtime-files.c, and
- * its code in runtimes/.
+ * and what files of other names export that hold them, as runtime-rows.h has it.
  */
 #include <stdbool.h>
 #include <stddef.h>
