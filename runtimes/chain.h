@@ -48,6 +48,21 @@ static inline bool chain_is_loop(struct chain_loop *l, uint64_t at)
 	return false;
 }
 
+/* How an interpreter's frames are proven in the native stack (src/profiler/chain-places.h). */
+struct chain_rules {
+	/* An evaluation saves the frame of its caller, which those between need not. */
+	bool callee_saves;
+	/* The chain gets a frame a moment before its native call begins, and loses it a moment
+	 * before that ends. */
+	bool changes_early;
+	/* Which thread the chain is of is not known. */
+	bool is_anyones;
+	/* It compiles functions into code that a native walk does not lead through. */
+	bool compiles;
+	/* Such code is called as the evaluation is. */
+	bool calls_compiled;
+};
+
 enum chain_result {
 	CHAIN_WHOLE,	 /* up to the thread's first frame */
 	CHAIN_CUT,	 /* max is reached: the outermost frames are missing */

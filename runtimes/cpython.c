@@ -162,7 +162,7 @@ static void explain(const struct interp *i, FILE *out)
 
 const struct interp_type cpython_type = {
 	.name = "CPython",
-	.kind = INTERP_CPYTHON,
+	.kind = RUNTIME_KIND_CPYTHON,
 	.size = sizeof(struct cpython),
 	.read_bytes = CPYTHON_WINDOW,
 	.knows_stacks = true,

@@ -13,7 +13,8 @@
  */
 struct interp_type {
 	const char *name; /* "CPython" */
-	enum interp_kind kind;
+	enum runtime_kind kind;
+	struct chain_rules rules;
 	size_t size;
 	/* Its largest read: a walk with fewer bytes left has used up its budget. */
 	uint32_t read_bytes;

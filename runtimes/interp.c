@@ -3,21 +3,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "runtimes/cpython.h"
 #include "runtimes/interp-internal.h"
-#include "runtimes/php.h"
-#include "runtimes/ruby.h"
 
 enum {
 	OPEN_READS = 4000, /* real ones: 200; a reader does it in front of all else */
 	OPEN_BYTES = 4 << 20,
 };
 
-static const struct interp_type *const types[INTERP_N_KINDS] = {
-	[INTERP_CPYTHON] = &cpython_type,
-	[INTERP_PHP] = &php_type,
-	[INTERP_RUBY] = &ruby_type,
-};
+#define DECLARE(kind, name, ...) extern const struct interp_type name##_type;
+RUNTIMES_WITH_CHAIN(DECLARE)
+
+#define ROW(kind, name, ...) [RUNTIME_KIND_##kind] = &name##_type,
+static const struct interp_type *const types[RUNTIME_N_KINDS] = {RUNTIMES_WITH_CHAIN(ROW)};
 
 static int open_as(struct interp **ret, const struct interp_type *type, const struct memory *memory,
 		   uint64_t image, const char **ret_why)
@@ -45,8 +42,10 @@ int interp_new(struct interp **ret, const struct memory *memory, uint64_t image,
 {
 	int r = -ENOENT;
 
-	for (int i = 0; i < INTERP_N_KINDS && r == -ENOENT; i++)
-		r = open_as(ret, types[i], memory, image, ret_why);
+	for (int i = 0; i < RUNTIME_N_KINDS && r == -ENOENT; i++) {
+		if (types[i])
+			r = open_as(ret, types[i], memory, image, ret_why);
+	}
 	return r;
 }
 
@@ -58,9 +57,14 @@ struct interp *interp_free(struct interp *p)
 	return NULL;
 }
 
-enum interp_kind interp_kind(const struct interp *p)
+enum runtime_kind interp_kind(const struct interp *p)
 {
 	return p->type->kind;
+}
+
+const struct chain_rules *interp_rules(enum runtime_kind kind)
+{
+	return kind < RUNTIME_N_KINDS && types[kind] ? &types[kind]->rules : NULL;
 }
 
 const char *interp_name(const struct interp *p)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Interpreters that keep their frames as a chain of their own (chain.h), read at the sample:
- * CPython, PHP, Ruby. A new one needs its own files and a row in interp.c.
+ * Interpreters that keep their frames as a chain of their own (chain.h), read at the sample: those
+ * of RUNTIMES_WITH_CHAIN (util/runtime-rows.h). A new one needs a row there, and a file of its own
+ * with what interp-internal.h asks for.
  *
  * We read from outside. The process may run on meanwhile or be hostile, so a walk is bounded, and
  * each frame must be proven to be one. That does not prove a stack of one moment: the caller keeps
@@ -17,10 +18,9 @@
 #include "runtimes/chain.h"
 #include "runtimes/memory.h"
 #include "util/cleanup.h"
+#include "util/runtime-rows.h"
 
 struct interp; /* of one process */
-
-enum interp_kind { INTERP_CPYTHON, INTERP_PHP, INTERP_RUBY, INTERP_N_KINDS };
 
 /*
  * Recognises the interpreter by the contents of the image. image: where the file's first byte is
@@ -33,7 +33,9 @@ int interp_new(struct interp **ret, const struct memory *memory, uint64_t image,
 struct interp *interp_free(struct interp *p);
 DEFINE_CLEANUP(struct interp *, interp_free)
 
-enum interp_kind interp_kind(const struct interp *p);
+enum runtime_kind interp_kind(const struct interp *p);
+/* NULL: a runtime of that kind keeps no chain. */
+const struct chain_rules *interp_rules(enum runtime_kind kind);
 /* "CPython"; its release, "3.11.7"; did we ever test this minor version? */
 const char *interp_name(const struct interp *p);
 const char *interp_release(const struct interp *p);

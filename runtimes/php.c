@@ -87,7 +87,12 @@ static void explain(const struct interp *i, FILE *out)
 
 const struct interp_type php_type = {
 	.name = "PHP",
-	.kind = INTERP_PHP,
+	.kind = RUNTIME_KIND_PHP,
+	.rules = {.callee_saves = true,
+		  .changes_early = true,
+		  .is_anyones = true,
+		  .compiles = true,
+		  .calls_compiled = true},
 	.size = sizeof(struct php),
 	.read_bytes = PHP_WINDOW,
 	.open = open_php,

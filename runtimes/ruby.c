@@ -109,7 +109,11 @@ static void explain(const struct interp *i, FILE *out)
 
 const struct interp_type ruby_type = {
 	.name = "Ruby",
-	.kind = INTERP_RUBY,
+	.kind = RUNTIME_KIND_RUBY,
+	.rules = {.callee_saves = true,
+		  .changes_early = true,
+		  .compiles = true,
+		  .calls_compiled = true},
 	.size = sizeof(struct ruby),
 	.read_bytes = RUBY_FRAMES_BYTES,
 	.open = open_ruby,

@@ -47,7 +47,7 @@ struct frame_record_text {
 
 struct frame_record_code {
 	uint32_t type, pid, n;
-	uint32_t kind; /* enum interp_kind */
+	uint32_t kind; /* enum runtime_kind */
 	struct frame_record_range {
 		uint64_t start, end;
 	} ranges[FRAME_RECORD_MAX_RANGES];

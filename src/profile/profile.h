@@ -14,6 +14,7 @@
 
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/runtime-rows.h"
 #include "util/strtab.h"
 
 #define PROFILE_NONE UINT32_MAX /* no row */
@@ -52,6 +53,8 @@ enum profile_runtime {
 const char *profile_runtime_name(uint32_t runtime);
 /* PROFILE_N_RUNTIMES: no such runtime. */
 enum profile_runtime profile_runtime_by_name(const char *name);
+/* Whose frames those of a runtime are whose memory is read. */
+enum profile_runtime profile_runtime_of(enum runtime_kind kind);
 
 /* Marker frames: the outermost frame of a stack that does not reach the thread's entry, or that
  * lacks a runtime's frames. */

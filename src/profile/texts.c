@@ -128,6 +128,15 @@ enum profile_runtime profile_runtime_by_name(const char *name)
 	return (enum profile_runtime)i;
 }
 
+#define ROW(kind, ...) [RUNTIME_KIND_##kind] = PROFILE_RUNTIME_##kind,
+static const enum profile_runtime runtimes_of_kinds[RUNTIME_N_KINDS] = {RUNTIME_ROWS(ROW)};
+#undef ROW
+
+enum profile_runtime profile_runtime_of(enum runtime_kind kind)
+{
+	return kind < RUNTIME_N_KINDS ? runtimes_of_kinds[kind] : PROFILE_N_RUNTIMES;
+}
+
 const char *profile_counter_name(enum profile_counter c)
 {
 	return c < PROFILE_N_COUNTERS ? counter_names[c] : "";

@@ -158,7 +158,7 @@ static void take_frames(struct blocked_chain *p, size_t n)
 
 		places->addresses[i] = f->address | f->entry;
 		places->frames[i] = (struct runtime_frame){
-			.runtime = chain_runtime(interp_kind(p->interp)),
+			.runtime = profile_runtime_of(interp_kind(p->interp)),
 			.function = interp_text(p->interp, f->function),
 			.file = interp_text(p->interp, f->file),
 			.line = f->line,

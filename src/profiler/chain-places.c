@@ -11,31 +11,12 @@ enum { COMPILED_FRAME_BYTES = 512 };
 struct placing {
 	const struct frame_source_sample *sample;
 	const struct chain_code *code;
+	const struct chain_rules *rules;
 	struct chain_places *chain;
 	uint32_t next; /* of the chain's frames */
 	size_t from;   /* the native frame behind the last evaluation */
 	bool strict;   /* what the copy of the stack lacks proves nothing */
 	bool still;    /* as in chain_places_find() */
-};
-
-/* The rules for the stacks of each interpreter. */
-static const struct proof_rules {
-	enum profile_runtime runtime;
-	/* An evaluation saves the frame of its caller, which those between need not. */
-	bool callee_saves;
-	/* The chain gets a frame a moment before its native call begins, and loses it a moment
-	 * before that ends. */
-	bool changes_early;
-	/* Which thread the chain is of is not known. */
-	bool is_anyones;
-	/* It compiles functions into code that a native walk does not lead through. */
-	bool compiles;
-	/* Such code is called as the evaluation is. */
-	bool calls_compiled;
-} rules_of[INTERP_N_KINDS] = {
-	[INTERP_CPYTHON] = {.runtime = PROFILE_RUNTIME_CPYTHON},
-	[INTERP_PHP] = {PROFILE_RUNTIME_PHP, true, true, true, true, true},
-	[INTERP_RUBY] = {PROFILE_RUNTIME_RUBY, true, true, false, true, true},
 };
 
 /* 0: it is of a function that is not evaluated. */
@@ -87,7 +68,7 @@ static bool is_in_no_file(const struct host_process *process, uint64_t address)
 /* Compiled code that is called instead of the evaluation, and not by it. */
 static bool is_instead(const struct placing *p, size_t i)
 {
-	return rules_of[p->code->kind].calls_compiled && i + 1 < p->sample->n &&
+	return p->rules->calls_compiled && i + 1 < p->sample->n &&
 	       is_in_no_file(p->sample->process, p->sample->frames[i].address) &&
 	       !is_in_evaluation(p, i + 1);
 }
@@ -133,7 +114,7 @@ static bool is_proven(const struct placing *p, size_t i)
 	const struct unwind_frame *frames = p->sample->frames;
 	uint64_t value = next_address(p);
 	uint64_t high = i + 1 < p->sample->n ? frames[i + 1].sp : UINT64_MAX;
-	size_t from = p->from - (p->from > 0 && rules_of[p->code->kind].callee_saves);
+	size_t from = p->from - (p->from > 0 && p->rules->callee_saves);
 	bool all;
 
 	if (!value)
@@ -187,13 +168,12 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 static bool ends_early(const struct placing *p)
 {
 	const struct frame_source_sample *s = p->sample;
-	const struct proof_rules *rules = &rules_of[p->code->kind];
 	uint64_t value = next_address(p), high;
 	bool all;
 
-	if (p->from > 0 || s->whole || s->n == 0 || !value || !rules->compiles)
+	if (p->from > 0 || s->whole || s->n == 0 || !value || !p->rules->compiles)
 		return false;
-	high = rules->is_anyones ? s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES : UINT64_MAX;
+	high = p->rules->is_anyones ? s->frames[s->n - 1].sp + COMPILED_FRAME_BYTES : UINT64_MAX;
 	return is_in_registers(s->record, value) ||
 	       is_on_stack(p, s->frames[0].sp, high, value, &all);
 }
@@ -201,7 +181,7 @@ static bool ends_early(const struct placing *p)
 /* Neither the chain nor the native stack has an evaluation: there are functions in C alone. */
 static bool has_none(const struct placing *p)
 {
-	return !rules_of[p->code->kind].is_anyones && !next_address(p);
+	return !p->rules->is_anyones && !next_address(p);
 }
 
 /* Does the native stack have these frames, and no others? */
@@ -212,7 +192,7 @@ static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 		return FRAME_SOURCE_UNPROVEN;
 	if (p->from == 0 && p->chain->n == 0)
 		return FRAME_SOURCE_NONE;
-	if (p->from == 0 && p->sample->whole && rules_of[p->code->kind].is_anyones)
+	if (p->from == 0 && p->sample->whole && p->rules->is_anyones)
 		return FRAME_SOURCE_NONE;
 	if ((p->from == 0 && !has_none(p) && !ends_early(p)) ||
 	    (p->sample->whole && next_address(p)))
@@ -248,12 +228,15 @@ enum frame_source_answer chain_places_find(struct chain_places *chain,
 					   const struct frame_source_sample *sample, bool still,
 					   struct runtime_frames *ret)
 {
-	const struct placing start = {
-		.sample = sample, .code = code, .chain = chain, .still = still};
+	const struct placing start = {.sample = sample,
+				      .code = code,
+				      .rules = interp_rules(code->kind),
+				      .chain = chain,
+				      .still = still};
 	struct placing p = start;
 	enum frame_source_answer answer = place(&p, 0);
 
-	if (answer == FRAME_SOURCE_UNPROVEN && rules_of[code->kind].changes_early) {
+	if (answer == FRAME_SOURCE_UNPROVEN && start.rules->changes_early) {
 		p = start;
 		answer = place_change(&p);
 	}
@@ -263,9 +246,4 @@ enum frame_source_answer chain_places_find(struct chain_places *chain,
 		.functions = sample->n <= CHAIN_PLACES_MAX_NATIVE ? chain->functions : NULL,
 	};
 	return answer;
-}
-
-enum profile_runtime chain_runtime(enum interp_kind kind)
-{
-	return rules_of[kind].runtime;
 }

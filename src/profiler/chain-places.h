@@ -13,7 +13,7 @@
 
 /* Where a process has its interpreter's evaluation function; n_ranges 0: not known. */
 struct chain_code {
-	enum interp_kind kind;
+	enum runtime_kind kind; /* one with a chain */
 	uint32_t n_ranges;
 	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
 };
@@ -38,5 +38,3 @@ enum frame_source_answer chain_places_find(struct chain_places *chain,
 					   const struct chain_code *code,
 					   const struct frame_source_sample *sample, bool still,
 					   struct runtime_frames *ret);
-/* Whose frames they are. */
-enum profile_runtime chain_runtime(enum interp_kind kind);

@@ -160,4 +160,4 @@ tests_unit_test_known_frames_LDADD = libprofiler.a libutil.a
 
 check_PROGRAMS += tests/unit/test-readers
 tests_unit_test_readers_SOURCES = tests/unit/test-readers.c tests/unit/test.h
-tests_unit_test_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a
+tests_unit_test_readers_LDADD = libprofiler.a libprofile.a libprocess.a libsample.a libruntimes.a libutil.a

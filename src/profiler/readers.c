@@ -343,9 +343,10 @@ static void take_code(struct readers *r, const void *bytes, size_t n)
 	struct interpreter **place =
 		n == sizeof(*code) && code->pid ? find_place(r, code->pid) : NULL;
 
-	if (!place || code->n > FRAME_RECORD_MAX_RANGES || code->kind >= INTERP_N_KINDS)
+	if (!place || code->n > FRAME_RECORD_MAX_RANGES ||
+	    !interp_rules((enum runtime_kind)code->kind))
 		return;
-	(*place)->code.kind = (enum interp_kind)code->kind;
+	(*place)->code.kind = (enum runtime_kind)code->kind;
 	(*place)->code.n_ranges = code->n;
 	memcpy((*place)->code.ranges, code->ranges, sizeof(code->ranges));
 }
@@ -415,7 +416,7 @@ static const struct frame_record_stack *find_stack(struct readers *r, struct rea
 /* ---- Stacks ---- */
 
 static void take_frames(struct chain_places *chain, const struct reader_of_cpu *c,
-			enum interp_kind kind, const struct frame_record_stack *s)
+			enum runtime_kind kind, const struct frame_record_stack *s)
 {
 	chain->n = s->n;
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -423,7 +424,7 @@ static void take_frames(struct chain_places *chain, const struct reader_of_cpu *
 
 		chain->addresses[i] = f->address;
 		chain->frames[i] = (struct runtime_frame){
-			.runtime = chain_runtime(kind),
+			.runtime = profile_runtime_of(kind),
 			.function = strtab_get(&c->texts, f->function),
 			.file = strtab_get(&c->texts, f->file),
 			.line = f->line,

@@ -123,7 +123,7 @@ EXTRA_DIST += tests/fuzz/corpus-messages
 check_PROGRAMS += tests/fuzz/replay-readers
 tests_fuzz_replay_readers_SOURCES = tests/fuzz/fuzz-readers.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_readers_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-readers"'
-tests_fuzz_replay_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a $(ZLIB_LIBS)
+tests_fuzz_replay_readers_LDADD = libprofiler.a libprofile.a libprocess.a libsample.a libruntimes.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-readers
 
 check_PROGRAMS += tests/fuzz/replay-programs

@@ -16,20 +16,20 @@
 
 static const struct {
 	const char *name, *release;
-	enum interp_kind kind;
+	enum runtime_kind kind;
 } recordings[] = {
 #ifdef RECORDED_AARCH64
-	{"php-8.2-aarch64", "8.2.", INTERP_PHP},
-	{"ruby-2.7-aarch64", "2.7.", INTERP_RUBY},
-	{"ruby-3.1-aarch64", "3.1.", INTERP_RUBY},
-	{"ruby-3.3-aarch64", "3.3.", INTERP_RUBY},
+	{"php-8.2-aarch64", "8.2.", RUNTIME_KIND_PHP},
+	{"ruby-2.7-aarch64", "2.7.", RUNTIME_KIND_RUBY},
+	{"ruby-3.1-aarch64", "3.1.", RUNTIME_KIND_RUBY},
+	{"ruby-3.3-aarch64", "3.3.", RUNTIME_KIND_RUBY},
 #else
-	{"php-7.4", "7.4", INTERP_PHP},	   {"php-8.1", "8.1.", INTERP_PHP},
-	{"php-8.2", "8.2.", INTERP_PHP},   {"php-8.3", "8.3.", INTERP_PHP},
-	{"php-8.4", "8.4.", INTERP_PHP},   {"php-8.5", "8.5.", INTERP_PHP},
-	{"ruby-2.7", "2.7.", INTERP_RUBY}, {"ruby-3.0", "3.0.", INTERP_RUBY},
-	{"ruby-3.1", "3.1.", INTERP_RUBY}, {"ruby-3.2", "3.2.", INTERP_RUBY},
-	{"ruby-3.3", "3.3.", INTERP_RUBY}, {"ruby-3.4", "3.4.", INTERP_RUBY},
+	{"php-7.4", "7.4", RUNTIME_KIND_PHP},	 {"php-8.1", "8.1.", RUNTIME_KIND_PHP},
+	{"php-8.2", "8.2.", RUNTIME_KIND_PHP},	 {"php-8.3", "8.3.", RUNTIME_KIND_PHP},
+	{"php-8.4", "8.4.", RUNTIME_KIND_PHP},	 {"php-8.5", "8.5.", RUNTIME_KIND_PHP},
+	{"ruby-2.7", "2.7.", RUNTIME_KIND_RUBY}, {"ruby-3.0", "3.0.", RUNTIME_KIND_RUBY},
+	{"ruby-3.1", "3.1.", RUNTIME_KIND_RUBY}, {"ruby-3.2", "3.2.", RUNTIME_KIND_RUBY},
+	{"ruby-3.3", "3.3.", RUNTIME_KIND_RUBY}, {"ruby-3.4", "3.4.", RUNTIME_KIND_RUBY},
 #endif
 };
 enum { N_RECORDINGS = ARRAY_SIZE(recordings) };
@@ -109,7 +109,7 @@ static void test_late_names(void)
 	for (int i = 0; i < N_RECORDINGS; i++) {
 		size_t n;
 
-		if (recordings[i].kind != INTERP_RUBY)
+		if (recordings[i].kind != RUNTIME_KIND_RUBY)
 			continue;
 		open_recording(i);
 		CHECK_INT(walk(4000, frames, CHAIN_MAX_FRAMES, &n), ==, CHAIN_WHOLE);
@@ -297,9 +297,10 @@ static uint8_t *find_text(const char *text, uint32_t *range, uint32_t *at)
 static void test_renamed(void)
 {
 	enum { PHP_HASH = 8, PHP_BYTES = 24 };
-	static const char *const names[INTERP_N_KINDS][2] = {
-		[INTERP_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
-		[INTERP_RUBY] = {"(2 levels) in chain_through", "(2 levels) in chain_trodden"},
+	static const char *const names[RUNTIME_N_KINDS][2] = {
+		[RUNTIME_KIND_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
+		[RUNTIME_KIND_RUBY] = {"(2 levels) in chain_through",
+				       "(2 levels) in chain_trodden"},
 	};
 
 	for (int i = 0; i < N_RECORDINGS; i++) {
@@ -308,8 +309,8 @@ static void test_renamed(void)
 		char *now;
 
 		open_recording(i);
-		for (uint32_t k = 0, at = 0;
-		     recordings[i].kind == INTERP_PHP && (text = find_text(name[0], &k, &at));) {
+		for (uint32_t k = 0, at = 0; recordings[i].kind == RUNTIME_KIND_PHP &&
+					     (text = find_text(name[0], &k, &at));) {
 			if (at > PHP_BYTES)
 				memset(text - PHP_BYTES + PHP_HASH, 0, 8);
 		}
@@ -363,9 +364,10 @@ static void test_memory(void)
 /* Two processes have other functions at the same addresses. */
 static void test_apart(void)
 {
-	static const char *const names[INTERP_N_KINDS][2] = {
-		[INTERP_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
-		[INTERP_RUBY] = {"(2 levels) in chain_through", "(2 levels) in chain_trodden"},
+	static const char *const names[RUNTIME_N_KINDS][2] = {
+		[RUNTIME_KIND_PHP] = {"/w/calls-required.php(3)", "/w/calls-acquired.php(3)"},
+		[RUNTIME_KIND_RUBY] = {"(2 levels) in chain_through",
+				       "(2 levels) in chain_trodden"},
 	};
 
 	for (int i = 0; i < N_RECORDINGS; i++) {
@@ -425,7 +427,7 @@ static void test_loops(void)
 				memcpy(word, &was, 8);
 			}
 		}
-		CHECK(recordings[i].kind != INTERP_PHP || n_bent > 0);
+		CHECK(recordings[i].kind != RUNTIME_KIND_PHP || n_bent > 0);
 		close_recording();
 	}
 }

@@ -95,6 +95,7 @@ static void put_code(void)
 	const struct frame_record_code code = {
 		.type = FRAME_RECORD_CODE,
 		.pid = PID,
+		.kind = RUNTIME_KIND_CPYTHON,
 		.n = 1,
 		.ranges = {{EVAL, EVAL + 100}},
 	};
@@ -230,7 +231,8 @@ static void test_proof(void)
 static void test_still(void)
 {
 	static struct chain_places chain;
-	const struct chain_code code = {.n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+	const struct chain_code code = {
+		.kind = RUNTIME_KIND_CPYTHON, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
 	const struct frame_source_sample sample = {
 		.record = &record, .frames = frames, .n = N_NATIVE, .whole = true};
 	struct runtime_frames got;
@@ -259,7 +261,7 @@ static void test_no_frames(void)
 {
 	static struct chain_places chain;
 	const struct chain_code code = {
-		.kind = INTERP_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+		.kind = RUNTIME_KIND_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
 	const struct frame_source_sample sample = {
 		.record = &record, .frames = frames, .n = N_NATIVE, .whole = true};
 	struct runtime_frames got;
@@ -284,7 +286,7 @@ static void test_compiled(void)
 {
 	static struct chain_places chain;
 	const struct chain_code code = {
-		.kind = INTERP_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
+		.kind = RUNTIME_KIND_PHP, .n_ranges = 1, .ranges = {{EVAL, EVAL + 100}}};
 	struct host_mapping compiled = {
 		.start = 0x800000, .end = 0x900000, .kind = HOST_MAPPING_ANON};
 	const struct host_process process = {.mappings = &compiled, .n_mappings = 1};
