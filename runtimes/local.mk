@@ -19,6 +19,7 @@ RUNTIMES_SOURCES = \
 	runtimes/hotspot-code.c \
 	runtimes/hotspot-internal.h \
 	runtimes/hotspot-method.c \
+	runtimes/hotspot-stepper.c \
 	runtimes/hotspot-tables.c \
 	runtimes/hotspot-tables.h \
 	runtimes/hotspot-walk.c \
@@ -54,6 +55,7 @@ RUNTIMES_SOURCES = \
 	runtimes/ruby.h \
 	runtimes/stack.h \
 	runtimes/stepper.c \
+	runtimes/stepper-internal.h \
 	runtimes/stepper.h \
 	runtimes/node-context.c \
 	runtimes/node-context.h \
@@ -70,6 +72,7 @@ RUNTIMES_SOURCES = \
 	runtimes/v8-heap.c \
 	runtimes/v8-internal.h \
 	runtimes/v8-lines.c \
+	runtimes/v8-stepper.c \
 	runtimes/v8-tables.c \
 	runtimes/v8-tables.h \
 	runtimes/v8-walk.c \

@@ -2,36 +2,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "runtimes/hotspot.h"
-#include "runtimes/interp-internal.h"
-#include "runtimes/stepper.h"
-#include "runtimes/trampoline.h"
-#include "runtimes/v8.h"
-
-enum { OPEN_READS = 4000, OPEN_BYTES = 1 << 20 };
+#include "runtimes/stepper-internal.h"
+#include "util/cleanup.h"
 
 struct stepper {
-	struct hotspot *hotspot; /* one of them, or neither: trampolines */
-	struct v8 *v8;
-	struct memory memory; /* of trampolines */
+	const struct stepper_type *type;
+	void *it;
 };
+
+#define DECLARE(kind, name, ...) extern const struct stepper_type name##_stepper;
+RUNTIMES_ON_STACK(DECLARE)
+extern const struct stepper_type trampoline_stepper;
+
+/* The trampolines are CPython's, whose row is that of its chain. */
+#define ROW(kind, name, ...) &name##_stepper,
+static const struct stepper_type *const types[] = {RUNTIMES_ON_STACK(ROW) & trampoline_stepper};
 
 int stepper_new(struct stepper **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why)
 {
 	_cleanup_(stepper_freep) struct stepper *s = calloc(1, sizeof(*s));
-	int r;
+	int r = -ENOENT;
 
 	if (!s)
 		return -ENOMEM;
-	r = hotspot_new(&s->hotspot, memory, image, ret_why);
-	if (r == -ENOENT)
-		r = v8_new(&s->v8, memory, image, ret_why);
-	if (r == -ENOENT) {
-		s->memory = *memory;
-		s->memory.reads_left = OPEN_READS;
-		s->memory.bytes_left = OPEN_BYTES;
-		r = trampoline_is_image(&s->memory, image) ? 0 : -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(types) && r == -ENOENT; i++) {
+		s->type = types[i];
+		r = s->type->open(&s->it, memory, image, ret_why);
 	}
 	if (r == 0)
 		*ret = TAKE_PTR(s);
@@ -40,52 +37,55 @@ int stepper_new(struct stepper **ret, const struct memory *memory, uint64_t imag
 
 struct stepper *stepper_free(struct stepper *s)
 {
-	if (s) {
-		hotspot_free(s->hotspot);
-		v8_free(s->v8);
-		free(s);
-	}
+	if (s && s->it)
+		s->type->close(s->it);
+	free(s);
 	return NULL;
 }
 
-enum stepper_kind stepper_kind(const struct stepper *s)
+enum runtime_kind stepper_kind(const struct stepper *s)
 {
-	return s->v8 ? STEPPER_V8 : s->hotspot ? STEPPER_HOTSPOT : STEPPER_TRAMPOLINES;
+	return s->type->kind;
 }
 
 const char *stepper_name(const struct stepper *s)
 {
-	return s->v8 ? "V8" : s->hotspot ? "HotSpot" : "CPython's trampolines";
+	return s->type->name;
 }
 
 const char *stepper_release(const struct stepper *s)
 {
-	return s->v8 ? v8_release(s->v8) : s->hotspot ? hotspot_release(s->hotspot) : "";
+	return s->type->release(s->it);
 }
 
 bool stepper_is_tried(const struct stepper *s)
 {
-	return s->v8 ? v8_is_tried(s->v8) : !s->hotspot || hotspot_is_tried(s->hotspot);
-}
-
-void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes)
-{
-	s->memory.reads_left = reads;
-	s->memory.bytes_left = bytes;
-	if (s->v8)
-		v8_begin(s->v8, reads, bytes);
-	else if (s->hotspot)
-		hotspot_begin(s->hotspot, reads, bytes);
-}
-
-bool stepper_may_have(const struct stepper *s, uint64_t pc)
-{
-	return !s->hotspot || hotspot_has(s->hotspot, pc);
+	return s->type->is_tried(s->it);
 }
 
 bool stepper_has_frame_pointers(const struct stepper *s)
 {
-	return !s->hotspot;
+	return s->type->has_frame_pointers;
+}
+
+bool stepper_has_own_threads(const struct stepper *s)
+{
+	return s->type->has_own_threads;
+}
+
+bool stepper_has_functions(const struct stepper *s)
+{
+	return s->type->has_functions;
+}
+
+void stepper_begin(struct stepper *s, uint32_t reads, uint64_t bytes)
+{
+	s->type->begin(s->it, reads, bytes);
+}
+
+bool stepper_may_have(const struct stepper *s, uint64_t pc)
+{
+	return s->type->may_have(s->it, pc);
 }
 
 enum runtime_step stepper_step(struct stepper *s, const struct runtime_stack *stack,
@@ -93,23 +93,25 @@ enum runtime_step stepper_step(struct stepper *s, const struct runtime_stack *st
 			       size_t *ret_n)
 {
 	*ret_n = 0;
-	if (s->v8)
-		return v8_step(s->v8, stack, regs, frames, max, ret_n);
-	if (!s->hotspot)
-		return trampoline_step(&s->memory, stack, regs);
-	if (!hotspot_has(s->hotspot, regs->pc))
-		return RUNTIME_NOT_MINE;
-	return hotspot_step(s->hotspot, stack, regs, frames, max, ret_n);
+	return s->type->step(s->it, stack, regs, frames, max, ret_n);
 }
 
 const char *stepper_text(const struct stepper *s, strid id)
 {
-	return s->v8 ? v8_text(s->v8, id) : s->hotspot ? hotspot_text(s->hotspot, id) : "";
+	return s->type->text(s->it, id);
+}
+
+const char *stepper_level_name(const struct stepper *s, uint8_t level)
+{
+	return s->type->level_name(level);
 }
 
 uint64_t stepper_unproven(const struct stepper *s)
 {
-	return s->v8	    ? v8_stats(s->v8)->unproven
-	       : s->hotspot ? hotspot_stats(s->hotspot)->failed[RUNTIME_UNPROVEN]
-			    : 0;
+	return s->type->unproven(s->it);
+}
+
+void stepper_explain(const struct stepper *s, FILE *out)
+{
+	s->type->explain(s->it, out);
 }

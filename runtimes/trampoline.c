@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtimes/trampoline.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "runtimes/arch.h"
 #include "runtimes/image.h"
+#include "runtimes/stepper-internal.h"
 
 /* More than a trampoline has, on each side of a place in it. */
 enum { AROUND = 16, PAGE = 4096 };
+enum { OPEN_READS = 4000, OPEN_BYTES = 1 << 20 };
 
 bool trampoline_is_image(struct memory *m, uint64_t image)
 {
@@ -39,3 +44,89 @@ enum runtime_step trampoline_step(struct memory *m, const struct runtime_stack *
 	regs->called_own = false;
 	return RUNTIME_STEP;
 }
+
+/* ---- As a stepper, which keeps the memory alone ---- */
+
+static int open_it(void **ret, const struct memory *memory, uint64_t image, const char **ret_why)
+{
+	struct memory *m = malloc(sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	*m = *memory;
+	m->reads_left = OPEN_READS;
+	m->bytes_left = OPEN_BYTES;
+	if (!trampoline_is_image(m, image)) {
+		free(m);
+		return -ENOENT;
+	}
+	*ret = m;
+	return 0;
+}
+
+static const char *no_release(const void *it)
+{
+	return "";
+}
+
+static bool is_tried(const void *it)
+{
+	return true;
+}
+
+static void begin(void *it, uint32_t reads, uint64_t bytes)
+{
+	struct memory *m = it;
+
+	m->reads_left = reads;
+	m->bytes_left = bytes;
+}
+
+static bool may_have(const void *it, uint64_t pc)
+{
+	return true;
+}
+
+static enum runtime_step step(void *it, const struct runtime_stack *stack,
+			      struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
+			      size_t *ret_n)
+{
+	return trampoline_step(it, stack, regs);
+}
+
+static const char *no_text(const void *it, strid id)
+{
+	return "";
+}
+
+static const char *no_level(uint8_t level)
+{
+	return "";
+}
+
+static uint64_t none_unproven(const void *it)
+{
+	return 0;
+}
+
+static void explain(const void *it, FILE *out)
+{
+	(void)fprintf(out, "CPython's trampolines\n");
+}
+
+const struct stepper_type trampoline_stepper = {
+	.name = "CPython's trampolines",
+	.kind = RUNTIME_KIND_CPYTHON,
+	.has_frame_pointers = true,
+	.open = open_it,
+	.close = free,
+	.release = no_release,
+	.is_tried = is_tried,
+	.begin = begin,
+	.may_have = may_have,
+	.step = step,
+	.text = no_text,
+	.level_name = no_level,
+	.unproven = none_unproven,
+	.explain = explain,
+};

@@ -76,7 +76,7 @@ tests_unit_test_newcomers_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-runtime-steps
 tests_unit_test_runtime_steps_SOURCES = tests/unit/test-runtime-steps.c tests/runtimes/recording.h \
 	tests/unit/recorded-file.h tests/unit/test.h
-tests_unit_test_runtime_steps_LDADD = libprofiler.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
+tests_unit_test_runtime_steps_LDADD = libprofiler.a libprofile.a libhost.a libruntimes.a libutil.a $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test-join
 tests_unit_test_join_SOURCES = tests/unit/test-join.c tests/unit/test.h

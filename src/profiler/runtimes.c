@@ -110,7 +110,7 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 
 bool runtimes_see_thread(struct process_runtime *p)
 {
-	bool its_own = p->stepper && stepper_kind(p->stepper) == STEPPER_V8;
+	bool its_own = p->stepper && stepper_has_own_threads(p->stepper);
 
 	if (its_own)
 		process_memory_grows(&p->memory);
@@ -212,7 +212,7 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 
 static void keep(struct runtimes *r, size_t index, const struct stepped_frame *frames, size_t n)
 {
-	bool is_nothing = stepper_kind(r->stepper) == STEPPER_TRAMPOLINES;
+	bool is_nothing = !stepper_has_functions(r->stepper);
 
 	/* A walk that starts over. */
 	while (r->n > 0 && r->frames[r->n - 1].index >= index)
@@ -284,7 +284,7 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	if (step == RUNTIME_SPENT && stepper_has_frame_pointers(p->stepper))
 		return do_without(r, p, ret_outcome);
 	r->stepper = p->stepper;
-	if (stepper_kind(p->stepper) == STEPPER_TRAMPOLINES && step == RUNTIME_STEP)
+	if (!stepper_has_functions(p->stepper) && step == RUNTIME_STEP)
 		frames[n++] = (struct stepped_frame){.line = 0};
 	keep(r, frame->n, frames, n);
 	if (stepper_unproven(p->stepper) != unproven)
@@ -311,12 +311,6 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	}
 }
 
-static const enum profile_runtime runtimes_of[STEPPER_N_KINDS] = {
-	[STEPPER_HOTSPOT] = PROFILE_RUNTIME_JVM,
-	[STEPPER_V8] = PROFILE_RUNTIME_V8JS,
-	[STEPPER_TRAMPOLINES] = PROFILE_RUNTIME_CPYTHON,
-};
-
 static void go_to(struct runtimes *r, size_t index)
 {
 	while (r->next < r->n && r->frames[r->next].index < index)
@@ -340,7 +334,7 @@ const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t index, si
 		const struct stepped_frame *f = &r->frames[r->next].frame;
 
 		r->answer[n++] = (struct runtime_frame){
-			.runtime = runtimes_of[stepper_kind(r->stepper)],
+			.runtime = profile_runtime_of(stepper_kind(r->stepper)),
 			.function = stepper_text(r->stepper, f->function),
 			.file = stepper_text(r->stepper, f->file),
 			.line = f->line,
