@@ -32,6 +32,9 @@ libutil_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-util tests/unit/test-notes
 tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h
 tests_unit_test_util_LDADD = libutil.a
+check_PROGRAMS += tests/unit/test-runtime-files
+tests_unit_test_runtime_files_SOURCES = tests/unit/test-runtime-files.c tests/unit/test.h
+tests_unit_test_runtime_files_LDADD = libutil.a
 tests_unit_test_notes_SOURCES = tests/unit/test-notes.c tests/unit/test.h
 tests_unit_test_notes_LDADD = libutil.a $(ELFUTILS_LIBS)
 

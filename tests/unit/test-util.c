@@ -22,7 +22,6 @@
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/memory-file.h"
-#include "util/runtime-files.h"
 #include "util/strtab.h"
 #include "util/text.h"
 #include "util/time-share.h"
@@ -578,84 +577,6 @@ static void test_time_share_of_others_waits(void)
 	CHECK_INT(waited, >=, 90 * NSEC_PER_SEC);
 }
 
-static int rank_of(const char *path, enum runtime_use use)
-{
-	return runtime_file_rank(path, strlen(path), use);
-}
-
-static void test_runtime_files(void)
-{
-	static const struct {
-		const char *path;
-		int steps, chains;
-	} files[] = {
-		{"/usr/bin/php8.2", 0, 1},
-		{"/usr/bin/php", 0, 1},
-		{"/usr/sbin/php-fpm8.2", 0, 1},
-		{"/usr/bin/php8.2-cgi", 0, 1},
-		{"/usr/local/sbin/php-fpm", 0, 1},
-		{"/usr/lib/apache2/modules/libphp8.2.so", 0, 2},
-		{"/usr/lib/libphp.so", 0, 2},
-		{"/usr/bin/phpstorm", 0, 0},
-		{"/usr/bin/php-config", 0, 0},
-		{"/usr/lib/libphpx.so", 0, 0},
-		{"php", 0, 0},
-		{"/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", 0, 2},
-		{"/opt/ruby/lib/libruby.so.3.4", 0, 2},
-		{"/usr/bin/ruby", 0, 1},
-		{"/usr/bin/ruby3.1", 0, 1},
-		{"/usr/bin/rubyfmt", 0, 0},
-		{"/usr/lib/librubygems.so", 0, 0},
-		{"/usr/lib/libpython3.11.so.1.0", 2, 2},
-		{"/a/libpython3.6m.so", 2, 2},
-		{"/usr/bin/python3.12", 1, 1},
-		{"/x/libpython3.13t.so.1.0", 2, 2},
-		{"/x/python3.7m", 1, 1},
-		{"/usr/lib/libpython3.so", 0, 0},
-		{"/usr/bin/python3", 0, 0},
-		{"/usr/lib/libpython2.7.so", 0, 0},
-		{"python3.11", 0, 0},
-		{"/usr/bin/python3.11-config", 0, 0},
-		{"/usr/bin/python3.", 0, 0},
-		{"/usr/lib/libpython3.11.a", 0, 0},
-		{"/usr/lib/libjvm.so", 3, 0},
-		{"/usr/lib/libjvm.so.1", 0, 0},
-		{"/usr/lib/libnode.so.108", 2, 0},
-		{"/usr/bin/node", 1, 0},
-		{"/usr/bin/nodejs", 1, 0},
-		{"/usr/bin/nodemon", 0, 0},
-		{"/usr/bin/python3.12 (deleted)", 1, 1},
-		{"/usr/lib/libjvm.so (deleted)", 3, 0},
-		{"/ (deleted)", 0, 0},
-		{"/", 0, 0},
-		{"", 0, 0},
-	};
-	char *known = NULL;
-	size_t n_known;
-	FILE *f = open_memstream(&known, &n_known);
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		CHECK_INT(rank_of(files[i].path, RUNTIME_STEPS), ==, files[i].steps);
-		CHECK_INT(rank_of(files[i].path, RUNTIME_CHAINS), ==, files[i].chains);
-	}
-	CHECK(f != NULL);
-	runtime_files_print(f);
-	CHECK_INT(fclose(f), ==, 0);
-	CHECK(strstr(known, "; Python (libpython3.N.so*, python3.N); PHP (") != NULL);
-	free(known);
-	CHECK(runtime_files_are_alike("/usr/bin/python3.11", "/x/libpython3.11.so.1.0",
-				      RUNTIME_CHAINS));
-	CHECK(!runtime_files_are_alike("/usr/bin/python3.11", "/x/libruby-3.1.so.3.1",
-				       RUNTIME_CHAINS));
-	CHECK(!runtime_files_are_alike("/usr/bin/node", "/usr/bin/node", RUNTIME_CHAINS));
-	CHECK(!runtime_files_are_alike("/usr/bin/sh", "/usr/bin/sh", RUNTIME_ANY));
-	CHECK(runtime_file_may_chain("/usr/bin/uwsgi-core"));
-	CHECK(runtime_file_may_chain("/usr/sbin/apache2"));
-	CHECK(runtime_file_may_chain("/usr/bin/ruby3.1"));
-	CHECK(!runtime_file_may_chain("/usr/bin/python2.7"));
-	CHECK(!runtime_file_may_chain("/usr/bin/node"));
-}
-
 int main(void)
 {
 	RUN(test_hash_index_against_a_model);
@@ -671,7 +592,6 @@ int main(void)
 	RUN(test_ports_of_urls);
 	RUN(test_did_you_mean);
 	RUN(test_text_copies);
-	RUN(test_runtime_files);
 	RUN(test_addresses);
 	RUN(test_reach_of_addresses);
 	RUN(test_descriptors_cross_a_socket);
