@@ -7,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtimes/hotspot.h"
 #include "runtimes/interp.h"
-#include "runtimes/v8.h"
+#include "runtimes/stepper.h"
 #include "src/symbolizer/debug-show.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -28,6 +27,7 @@ static const char *why_ended(enum runtime_step step)
 {
 	switch (step) {
 	case RUNTIME_STEP:
+	case RUNTIME_NOT_MINE:
 		return "native code called it";
 	case RUNTIME_TRUNCATED:
 		return "the stack is larger than what is copied of it";
@@ -36,7 +36,7 @@ static const char *why_ended(enum runtime_step step)
 	case RUNTIME_SPENT:
 		return "it took too many reads";
 	default:
-		return "HotSpot's memory does not explain the stack";
+		return "the runtime's memory does not explain the stack";
 	}
 }
 
@@ -62,25 +62,6 @@ static struct runtime_stack copy_stack(int memory, uint64_t sp)
 	return stack;
 }
 
-static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs, FILE *out)
-{
-	struct runtime_stack stack = copy_stack(memory, regs->sp);
-	enum runtime_step step = RUNTIME_STEP;
-
-	hotspot_begin(h, MAX_READS, MAX_BYTES);
-	while (step == RUNTIME_STEP && hotspot_has(h, regs->pc)) {
-		struct stepped_frame frames[MAX_FRAMES];
-		size_t n;
-
-		step = hotspot_step(h, &stack, regs, frames, MAX_FRAMES, &n);
-		for (size_t i = 0; i < n; i++)
-			print_frame(&frames[i], hotspot_text(h, frames[i].function),
-				    hotspot_text(h, frames[i].file),
-				    hotspot_level_name((enum hotspot_level)frames[i].level), out);
-	}
-	(void)fprintf(out, "  = %s\n", why_ended(step));
-}
-
 /* A stopped thread as setup.h has it. */
 struct stopped {
 	uint32_t tid, own, n;
@@ -102,46 +83,77 @@ static bool read_stopped(int threads, uint32_t i, struct stopped *ret)
 	return true;
 }
 
-/* The first thread that is in Java code. */
-static void show_threads(struct hotspot *h, int memory, int threads, FILE *out)
+/* Was the thread in code of the runtime? */
+static bool show_stack(struct stepper *p, int memory, const struct stopped *s,
+		       struct runtime_regs *regs, FILE *out)
 {
-	uint32_t n_threads = 0;
+	struct runtime_stack stack = copy_stack(memory, regs->sp);
+	enum runtime_step step = RUNTIME_STEP;
+	size_t n_shown = 0;
+
+	stepper_begin(p, MAX_READS, MAX_BYTES);
+	while (step == RUNTIME_STEP && stepper_may_have(p, regs->pc)) {
+		struct stepped_frame frames[MAX_FRAMES];
+		size_t n;
+
+		step = stepper_step(p, &stack, regs, frames, MAX_FRAMES, &n);
+		for (size_t i = 0; i < n; i++) {
+			if (n_shown++ == 0)
+				(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n",
+					      s->tid);
+			print_frame(&frames[i], stepper_text(p, frames[i].function),
+				    stepper_text(p, frames[i].file),
+				    stepper_level_name(p, frames[i].level), out);
+		}
+	}
+	if (n_shown > 0)
+		(void)fprintf(out, "  = %s\n", why_ended(step));
+	return n_shown > 0;
+}
+
+static void show_threads(struct stepper *p, int memory, int threads, FILE *out)
+{
+	uint32_t n = 0, n_shown = 0;
 	struct runtime_regs regs;
 	struct stopped s;
 
-	for (; read_stopped(threads, n_threads, &s); n_threads++) {
-		if (s.n > sizeof(s.regs) || !runtime_regs_from_ptrace(s.regs, s.n, &regs) ||
-		    !hotspot_has(h, regs.pc))
-			continue;
-		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", s.tid);
-		show_stack(h, memory, &regs, out);
-		return;
+	for (; read_stopped(threads, n, &s); n++) {
+		if (s.n <= sizeof(s.regs) && runtime_regs_from_ptrace(s.regs, s.n, &regs))
+			n_shown += show_stack(p, memory, &s, &regs, out);
 	}
-	if (n_threads)
-		(void)fprintf(out,
-			      "none of %" PRIu32 " threads was in Java code: no stack is shown\n",
-			      n_threads);
-	else
+	if (n == 0)
 		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
+	else if (n_shown == 0)
+		(void)fprintf(out,
+			      "none of %" PRIu32 " threads was in code of %s: no stack is shown\n",
+			      n, stepper_name(p));
 }
 
-static int show_hotspot(const char *name, int memory, uint64_t image, int threads, FILE *out)
+static int complain(const char *name, const char *what, const char *why, int r)
 {
-	const struct memory reads = {.read = read_memory, .ctx = &memory};
-	_cleanup_(hotspot_freep) struct hotspot *h = NULL;
-	const char *why;
-	int r = hotspot_new(&h, &reads, image, &why);
-
 	if (r == -ENOTSUP)
-		log_error("%s: this HotSpot is not understood: %s", name, why);
+		log_error("%s: its %s is not understood: %s", name, what, why);
 	else if (r == -EAGAIN)
-		log_error("%s: HotSpot has not started yet; ask again in a second", name);
+		log_error("%s: its %s has not started yet; ask again in a second", name, what);
 	else if (r < 0 && r != -ENOENT)
 		log_error("%s cannot be looked into: %s", name, strerror(-r));
+	return r;
+}
+
+/* A stepper that has no functions shows nothing: an interpreter is behind it. */
+static int show_stepper(const char *name, int memory, uint64_t image, int threads, FILE *out)
+{
+	const struct memory reads = {.read = read_memory, .ctx = &memory};
+	_cleanup_(stepper_freep) struct stepper *p = NULL;
+	const char *why;
+	int r = stepper_new(&p, &reads, image, &why);
+
 	if (r < 0)
-		return r;
-	hotspot_explain(h, out);
-	show_threads(h, memory, threads, out);
+		return complain(name, "runtime", why, r);
+	if (!stepper_has_functions(p))
+		return -ENOENT;
+	stepper_explain(p, out);
+	show_threads(p, memory, threads, out);
 	return 0;
 }
 
@@ -204,14 +216,8 @@ static int show_interp(const char *name, int memory, uint64_t image, int threads
 	const char *why;
 	int r = interp_new(&p, &reads, image, &why);
 
-	if (r == -ENOTSUP)
-		log_error("%s: its interpreter is not understood: %s", name, why);
-	else if (r == -EAGAIN)
-		log_error("%s: its interpreter has not started yet; ask again in a second", name);
-	else if (r < 0 && r != -ENOENT)
-		log_error("%s cannot be looked into: %s", name, strerror(-r));
 	if (r < 0)
-		return r;
+		return complain(name, "interpreter", why, r);
 	/* Some of it is known only once a stack was read. */
 	if (read_stopped(threads, 0, &s))
 		walk_once(p, s.own);
@@ -225,74 +231,14 @@ static int show_interp(const char *name, int memory, uint64_t image, int threads
 	return 0;
 }
 
-/* ---- V8 ---- */
-
-/* Was the thread in JavaScript? */
-static bool show_v8_stack(struct v8 *v, int memory, const struct stopped *s,
-			  struct runtime_regs *regs, FILE *out)
-{
-	struct runtime_stack stack = copy_stack(memory, regs->sp);
-	size_t n_shown = 0;
-
-	v8_begin(v, MAX_READS, MAX_BYTES);
-	for (enum runtime_step step = RUNTIME_STEP; step == RUNTIME_STEP;) {
-		struct stepped_frame frames[MAX_FRAMES];
-		size_t n;
-
-		step = v8_step(v, &stack, regs, frames, MAX_FRAMES, &n);
-		for (size_t i = 0; i < n; i++) {
-			if (n_shown++ == 0)
-				(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n",
-					      s->tid);
-			print_frame(&frames[i], v8_text(v, frames[i].function),
-				    v8_text(v, frames[i].file),
-				    v8_level_name((enum v8_level)frames[i].level), out);
-		}
-	}
-	return n_shown > 0;
-}
-
-static int show_v8(const char *name, int memory, uint64_t image, int threads, FILE *out)
-{
-	const struct memory reads = {.read = read_memory, .ctx = &memory};
-	_cleanup_(v8_freep) struct v8 *v = NULL;
-	struct runtime_regs regs;
-	struct stopped s;
-	uint32_t i = 0, n_shown = 0;
-	const char *why;
-	int r = v8_new(&v, &reads, image, &why);
-
-	if (r == -ENOTSUP)
-		log_error("%s: this V8 is not understood: %s", name, why);
-	else if (r < 0 && r != -ENOENT)
-		log_error("%s cannot be looked into: %s", name, strerror(-r));
-	if (r < 0)
-		return r;
-	v8_explain(v, out);
-	for (; read_stopped(threads, i, &s); i++) {
-		if (s.n <= sizeof(s.regs) && runtime_regs_from_ptrace(s.regs, s.n, &regs))
-			n_shown += show_v8_stack(v, memory, &s, &regs, out);
-	}
-	if (i == 0)
-		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
-	else if (n_shown == 0)
-		(void)fprintf(out,
-			      "none of %" PRIu32 " threads was in JavaScript: no stack is "
-			      "shown\n",
-			      i);
-	return 0;
-}
-
 /* ---- All ---- */
 
 static int show_image(const struct debug_process *p, uint64_t image, FILE *out)
 {
-	int r = show_hotspot(p->name, p->memory, image, p->threads, out);
+	int r = show_stepper(p->name, p->memory, image, p->threads, out);
 
 	if (r == -ENOENT)
 		r = show_interp(p->name, p->memory, image, p->threads, out);
-	if (r == -ENOENT)
-		r = show_v8(p->name, p->memory, image, p->threads, out);
 	return r;
 }
 
