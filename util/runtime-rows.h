@@ -33,6 +33,10 @@
 	    .libraries = {"libruby-%.so*", "libruby%.so*"}, .programs = {"ruby%"},                 \
 	    .symbols = {"ruby_version", "ruby_vm_at_exit"})
 
+/* For texts: the names in the rows with a chain, and of all rows, those first. A test compares. */
+#define RUNTIME_NAMES_WITH_CHAIN "Python, PHP and Ruby"
+#define RUNTIME_NAMES		 "Python, PHP, Ruby, Java and Node.js"
+
 #define RUNTIME_ROWS(ROW) RUNTIMES_ON_STACK(ROW) RUNTIMES_WITH_CHAIN(ROW)
 
 #define RUNTIME_KIND_OF_ROW(kind, ...) RUNTIME_KIND_##kind,

@@ -14,6 +14,7 @@
 #include "src/cmd/debug-runtime.h"
 #include "src/cmd/view.h"
 #include "src/symbolizer/setup.h"
+#include "util/runtime-rows.h"
 
 static const char *const words[] = {"function", "marker", "runtime", "sample", "unwind"};
 
@@ -42,13 +43,12 @@ const struct command debug_command = {
 		  "counter of watchers (0: none). marker without a name lists all USDT markers of "
 		  "the\n"
 		  "file.\n"
-		  "runtime: the runtime of a Java, Node.js, Python, PHP or Ruby process: its "
-		  "release, the\n"
-		  "source of each offset in its memory, and stacks: of one thread in Java code, of "
-		  "the\n"
-		  "threads in JavaScript, or of all threads of Python, PHP and Ruby. It stops the "
-		  "threads\n"
-		  "for a moment.\n"
+		  "runtime: the runtime of a process (one of " RUNTIME_NAMES "): its\n"
+		  "release, the source of each offset in its memory, and stacks: of the threads "
+		  "in code of\n"
+		  "the runtime, or of all threads of " RUNTIME_NAMES_WITH_CHAIN ". It stops the "
+		  "threads for\n"
+		  "a moment.\n"
 		  "\n"
 		  "Examples:\n"
 		  "  perfwalk debug unwind /usr/bin/true\n"

@@ -11,6 +11,7 @@
 #include "src/cmd/record.h"
 #include "src/render/format.h"
 #include "util/clock.h"
+#include "util/runtime-rows.h"
 #include "util/text.h"
 
 enum {
@@ -99,8 +100,7 @@ static const struct option_spec option_table[] = {
 	 FLAG(user_only)},
 	{0, "no-lines", NULL, "no source files and lines", FLAG(no_lines)},
 	{0, "no-inline", NULL, "no frames for inlined functions", FLAG(no_inline)},
-	{0, "no-interpreters", NULL,
-	 "do not read the stacks of Python, PHP, Ruby, Java and Node.js programs",
+	{0, "no-interpreters", NULL, "do not read the stacks of " RUNTIME_NAMES " programs",
 	 FLAG(no_interpreters)},
 	{0, "no-native-frames", NULL,
 	 "leave out an interpreter's own functions where the program's are known",

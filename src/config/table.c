@@ -7,6 +7,7 @@
 
 #include "src/config/table.h"
 #include "util/clock.h"
+#include "util/runtime-rows.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (1024 * KIB)
@@ -100,8 +101,8 @@ static const struct config_key keys[] = {
 	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), .value = "yes",
 	 .help = "Also record the kernel's part of each stack, if the kernel allows it."},
 	{"profiler", "interpreters", CONFIG_BOOL, AT(interpreters), .value = "yes",
-	 .help = "Read the stacks of Python, PHP, Ruby, Java and Node.js programs and show "
-		 "their functions between the native ones. For Python, PHP and Ruby, a "
+	 .help = "Read the stacks of " RUNTIME_NAMES " programs and show "
+		 "their functions between the native ones. For " RUNTIME_NAMES_WITH_CHAIN ", a "
 		 "process on each CPU reads them at the moment of each sample, as long as "
 		 "such programs run."},
 	{"profiler", "native_frames", CONFIG_BOOL, AT(native_frames), .value = "yes",

@@ -130,6 +130,11 @@ def documentation():
     none(sorted(k for k in keys if not re.search(rf"\b{k}\b", page)), "perfwalk.conf(5) explains every key")
     none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
          "etc/perfwalk.conf shows every key")
+    rows = read("util/runtime-rows.h")
+    chains, runtimes = (re.search(rf'^#define {name}\s+"(.*)"$', rows, re.M)[1] for name in ("RUNTIME_NAMES_WITH_CHAIN", "RUNTIME_NAMES"))
+    none([(name, text) for name, texts in {"perfwalk.conf.5": (chains, runtimes), "perfwalk-record.1": (runtimes,),
+                                           "perfwalk-debug.1": (chains, runtimes)}.items()
+          for text in texts if text not in manual(name)], "the pages name the runtimes that are read")
     overview = manual("perfwalk.1")
     markers = re.findall(r'\[PROFILE_MARKER_\w+\] = "(.*)"', read("src/profile/texts.c"))
     waits = [m for m in markers if re.match(r"\[wait\b|\[waiting|\[on CPU\]|\[woken\]|\[idle\]|\[not seen\]", m)]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How files of runtimes are called (util/runtime-files.h). */
+/* How files of runtimes are called, and what texts say of the rows (util/runtime-rows.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +7,56 @@
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/runtime-files.h"
+#include "util/runtime-rows.h"
 
 static int rank_of(const char *path, enum runtime_use use)
 {
 	return runtime_file_rank(path, strlen(path), use);
+}
+
+/* "A, B and C" */
+static const char *join_names(char names[][32], size_t n)
+{
+	static char joined[200];
+
+	joined[0] = '\0';
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
+			       i == 0	    ? ""
+			       : i == n - 1 ? " and "
+					    : ", ",
+			       names[i]);
+	return joined;
+}
+
+/* What texts say is what the rows have: those with a chain first. */
+static void test_runtime_names(void)
+{
+	char *known = NULL, names[RUNTIME_N_KINDS][32];
+	size_t n_known, n_chains = 0, n = 0;
+	FILE *f = open_memstream(&known, &n_known);
+	enum runtime_use use;
+
+	CHECK(f != NULL);
+	runtime_files_print(f);
+	CHECK_INT(fclose(f), ==, 0);
+	for (bool others = false;; others = true) {
+		const char *name = known;
+
+		for (size_t i = 0; runtime_file_symbols(i, &use); i++) {
+			if (((use & RUNTIME_CHAINS) == 0) == others)
+				CHECK_INT(sscanf(name, "%31[^ (]", names[n++]), ==, 1);
+			name += strcspn(name, ";");
+			name += strspn(name, "; ");
+		}
+		if (others)
+			break;
+		n_chains = n;
+	}
+	free(known);
+	CHECK_INT(n, ==, RUNTIME_N_KINDS);
+	CHECK_STR(join_names(names, n_chains), RUNTIME_NAMES_WITH_CHAIN);
+	CHECK_STR(join_names(names, n), RUNTIME_NAMES);
 }
 
 static void test_runtime_files(void)
@@ -89,5 +135,6 @@ static void test_runtime_files(void)
 int main(void)
 {
 	RUN(test_runtime_files);
+	RUN(test_runtime_names);
 	return 0;
 }
