@@ -205,6 +205,9 @@ static inline struct peer_id peer_only(enum peer kind)
 	return (struct peer_id){kind, 0};
 }
 
+/* Interpreters of one process that are read. */
+enum { CLIENT_MAX_IMAGES = 4 };
+
 /* What a client's threads publish, and where. */
 struct client_threads {
 	/* As in struct thread_variable: where their contexts are, and of glibc's threads the size

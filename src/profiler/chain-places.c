@@ -125,13 +125,20 @@ static bool is_proven(const struct placing *p, size_t i)
 	       (p->still && p->from == 0 && !p->strict);
 }
 
-static void place_call(struct placing *p, uint64_t sp)
+/* At native frame i, or beyond all of them. */
+static void place_next(struct placing *p, uint32_t i)
+{
+	p->chain->natives[p->next] = i;
+	p->chain->frames[p->next++].sp = i < UINT32_MAX ? p->sample->frames[i].sp : UINT64_MAX;
+}
+
+static void place_call(struct placing *p, uint32_t i)
 {
 	bool entry = false;
 
 	while (!entry && p->next < p->chain->n) {
 		entry = p->chain->addresses[p->next] & 1;
-		p->chain->frames[p->next++].sp = sp;
+		place_next(p, i);
 	}
 }
 
@@ -153,7 +160,7 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 		}
 		if (p->next == p->chain->n || !is_proven(p, i))
 			return false;
-		place_call(p, s->frames[i].sp);
+		place_call(p, (uint32_t)i);
 		p->from = i + 1;
 		p->strict = false;
 	}
@@ -199,7 +206,7 @@ static enum frame_source_answer place(struct placing *p, uint32_t n_skip)
 		return FRAME_SOURCE_UNPROVEN;
 	/* The native stack was not followed that far. */
 	while (p->next < p->chain->n)
-		p->chain->frames[p->next++].sp = UINT64_MAX;
+		place_next(p, UINT32_MAX);
 	return FRAME_SOURCE_READY;
 }
 
@@ -214,7 +221,7 @@ static enum frame_source_answer place_change(struct placing *p)
 
 	p->strict = true;
 	if (p->chain->n > 1 && (p->chain->addresses[0] & 1)) {
-		p->chain->frames[p->next++].sp = p->sample->frames[0].sp;
+		place_next(p, 0);
 		if (place(p, 0) == FRAME_SOURCE_READY)
 			return FRAME_SOURCE_READY;
 		*p = start;

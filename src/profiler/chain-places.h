@@ -25,6 +25,9 @@ struct chain_places {
 	uint32_t n;
 	uint64_t addresses[FRAME_RECORD_MAX_FRAMES]; /* as in struct frame_record_frame */
 	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
+	/* Found: the native frame that each has its place at; UINT32_MAX: one that the walk has not
+	 * reached. */
+	uint32_t natives[FRAME_RECORD_MAX_FRAMES];
 	uint64_t functions[CHAIN_PLACES_MAX_NATIVE]; /* as in struct runtime_frames */
 };
 

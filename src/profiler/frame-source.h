@@ -31,12 +31,24 @@ struct runtime_frame {
 	uint32_t line, start_line;   /* 0: unknown */
 };
 
+enum frame_source_answer {
+	FRAME_SOURCE_NONE, /* the sample has no frames of its runtimes */
+	FRAME_SOURCE_READY,
+	/* The stack lacks them, and gets a marker that says so. */
+	FRAME_SOURCE_MISSED,   /* they were not read in time */
+	FRAME_SOURCE_UNREAD,   /* nobody reads them, or not at such samples */
+	FRAME_SOURCE_UNPROVEN, /* those that were read do not explain the stack */
+};
+
 /* Innermost first. Frames beyond the limit are left out, and the stack counts as too deep. */
 #define FRAME_SOURCE_MAX_FRAMES 1024
 struct runtime_frames {
 	const struct runtime_frame *items;
 	size_t n;
 	bool cut; /* further frames were left out */
+	/* With FRAME_SOURCE_READY: why those of another interpreter of the process are missing;
+	 * FRAME_SOURCE_NONE: none are. */
+	enum frame_source_answer lacks;
 	/* With FRAME_SOURCE_READY, or NULL. For each native frame that is a call of a function of
 	 * the runtime: the first address of that function; 0 for other frames. */
 	const uint64_t *functions;
@@ -53,15 +65,6 @@ struct frame_source_sample {
 	const struct unwind_frame *frames; /* native ones, innermost first */
 	size_t n;
 	bool whole; /* they reach the thread's entry */
-};
-
-enum frame_source_answer {
-	FRAME_SOURCE_NONE, /* the sample has no frames of its runtimes */
-	FRAME_SOURCE_READY,
-	/* The stack lacks them, and gets a marker that says so. */
-	FRAME_SOURCE_MISSED,   /* they were not read in time */
-	FRAME_SOURCE_UNREAD,   /* nobody reads them, or not at such samples */
-	FRAME_SOURCE_UNPROVEN, /* those that were read do not explain the stack */
 };
 
 struct frame_source {

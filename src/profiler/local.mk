@@ -14,6 +14,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/c-library.c src/profiler/c-library.h \
 	src/profiler/chain-places.c src/profiler/chain-places.h \
+	src/profiler/chains.c src/profiler/chains.h \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/every-nth.c src/profiler/every-nth.h \
 	src/profiler/frame-source.h \
@@ -161,3 +162,7 @@ tests_unit_test_known_frames_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-readers
 tests_unit_test_readers_SOURCES = tests/unit/test-readers.c tests/unit/test.h
 tests_unit_test_readers_LDADD = libprofiler.a libprofile.a libprocess.a libsample.a libruntimes.a libutil.a
+
+check_PROGRAMS += tests/unit/test-chains
+tests_unit_test_chains_SOURCES = tests/unit/test-chains.c tests/unit/test.h
+tests_unit_test_chains_LDADD = libprofiler.a libutil.a

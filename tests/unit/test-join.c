@@ -193,7 +193,7 @@ static void make(struct given *g, uint32_t id)
 
 static struct runtime_frames own_of(const struct given *g)
 {
-	return (struct runtime_frames){g->own, g->n_own, false, NULL, 0};
+	return (struct runtime_frames){.items = g->own, .n = g->n_own};
 }
 
 /* ---- Places ---- */
@@ -297,7 +297,7 @@ static void test_too_many_frames(void)
 {
 	enum { N = FRAME_SOURCE_MAX_FRAMES + 1 };
 	struct runtime_frame *many = calloc(N, sizeof(*many));
-	const struct runtime_frames frames = {many, N, false, NULL, 0};
+	const struct runtime_frames frames = {.items = many, .n = N};
 	struct given g = {.n_native = 1, .marker = PROFILE_N_MARKERS, .sp = {0x100}};
 	struct walked_stack stack;
 	const uint32_t *rows;
@@ -325,7 +325,7 @@ static void test_names_are_cleaned(void)
 	const struct runtime_frame own[] = {
 		{.runtime = PROFILE_RUNTIME_PHP, .function = "a\nb\xff", .file = "\x1b[0m"},
 		{.runtime = PROFILE_RUNTIME_PHP}};
-	const struct runtime_frames frames = {own, 2, false, NULL, 0};
+	const struct runtime_frames frames = {.items = own, .n = 2};
 	struct given g = {.n_native = 0, .marker = PROFILE_N_MARKERS};
 	const struct profile_function *f;
 	struct walked_stack stack;
