@@ -104,7 +104,7 @@ struct broker {
 	struct broker_readers {
 		struct broker_client {	       /* a process with an interpreter, or with contexts */
 			uint32_t pid, own_pid; /* own: in its own pid namespace */
-			uint64_t image;
+			uint64_t images[CLIENT_MAX_IMAGES];
 			uint32_t major, minor;
 			struct client_threads threads;
 			int memory, maps;

@@ -58,7 +58,7 @@ static struct message message_of(const struct broker_client *c)
 
 	m.client.pid = c->pid;
 	m.client.own_pid = c->own_pid;
-	m.client.image = c->image;
+	memcpy(m.client.images, c->images, sizeof(c->images));
 	m.client.major = c->major;
 	m.client.minor = c->minor;
 	m.client.threads = c->threads;
@@ -160,14 +160,14 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	if (!find_client(b, from->client.pid) && b->readers.n_clients == READERS_MAX_CLIENTS)
 		return -ENOSPC;
 	ask.ask_pid.pid = from->client.pid;
-	ask.ask_pid.image = from->client.image;
+	ask.ask_pid.image = from->client.images[0];
 	*ret = (struct broker_client){
 		.pid = from->client.pid,
-		.image = from->client.image,
 		.major = from->client.major,
 		.minor = from->client.minor,
 		.threads = from->client.threads,
 	};
+	memcpy(ret->images, from->client.images, sizeof(ret->images));
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
 	ret->memory = opener_helper_open(supervisor_opener(b->supervisor), &ask, &none);

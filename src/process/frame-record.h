@@ -39,6 +39,8 @@ enum frame_record_span {
 };
 
 enum { FRAME_RECORD_MAX_FRAMES = 512, FRAME_RECORD_MAX_RANGES = 8, FRAME_RECORD_MAX_TEXT = 4096 };
+/* Interpreters of one process. */
+enum { FRAME_RECORD_MAX_CHAINS = 4 };
 
 struct frame_record_text {
 	uint32_t type, n;
@@ -47,7 +49,8 @@ struct frame_record_text {
 
 struct frame_record_code {
 	uint32_t type, pid, n;
-	uint32_t kind; /* enum runtime_kind */
+	uint32_t kind;	/* enum runtime_kind */
+	uint64_t image; /* which of the process's interpreters: the first byte of its file */
 	struct frame_record_range {
 		uint64_t start, end;
 	} ranges[FRAME_RECORD_MAX_RANGES];
@@ -65,15 +68,20 @@ struct frame_record_context {
 };
 
 struct frame_record_stack {
-	uint32_t type, result; /* enum frame_record_result */
+	uint32_t type, result; /* enum frame_record_result, of the first interpreter */
 	uint64_t time_ns;      /* of the sample */
 	uint32_t pid, tid, n;
 	uint32_t span;	  /* enum frame_record_span */
 	uint64_t read_ns; /* when the stack was read */
+	/* Of the process's further interpreters, whose frames follow those of the first. */
+	struct frame_record_chain {
+		uint32_t result, n; /* enum frame_record_result; its frames */
+	} others[FRAME_RECORD_MAX_CHAINS - 1];
+	uint32_t n_others, reserved;
 	struct frame_record_frame {
 		uint32_t function, file;   /* numbers of texts; 0: unknown */
 		uint32_t line, start_line; /* 0: unknown */
 		/* Of the interpreter's own frame; bit 0: its native call begins with this frame. */
 		uint64_t address;
-	} frames[FRAME_RECORD_MAX_FRAMES]; /* n of them are in the record, innermost first */
+	} frames[FRAME_RECORD_MAX_FRAMES]; /* n are in the record, each chain innermost first */
 };

@@ -296,8 +296,9 @@ struct message {
 		struct {
 			uint32_t pid;	  /* in our pid namespace; thread: its tid */
 			uint32_t own_pid; /* in its own; client and thread only; 0: unknown */
-			uint64_t image;	  /* the first byte of the interpreter's file; 0: none */
-			/* of the file's filesystem, which does not block */
+			/* the first bytes of the interpreters' files; 0: no more */
+			uint64_t images[CLIENT_MAX_IMAGES];
+			/* of the files' filesystem, which does not block */
 			uint32_t major, minor;
 			struct client_threads threads;
 			uint64_t robust_list; /* of a thread; 0: unknown */
@@ -355,7 +356,7 @@ struct message {
 			/* Answer: the bytes as in struct frame_record_context; 0: see span. */
 			uint32_t n;
 			uint32_t span, reserved; /* answer: enum frame_record_span */
-			uint64_t read_ns; /* answer: when they were read, CLOCK_MONOTONIC */
+			uint64_t read_ns;	 /* answer: when they were read, CLOCK_MONOTONIC */
 			uint8_t bytes[MESSAGE_MAX_CONTEXT];
 		} context;
 		struct {

@@ -76,7 +76,7 @@ struct process_state {
 	bool interpreter_left_out;	 /* it has one, but there are too many: */
 	uint64_t left_out_ns;		 /* at the time of this sample */
 	bool interpreter_hidden;	 /* it has one that exports nothing */
-	bool interpreter_second;	 /* it has another one beside the one that is read */
+	bool interpreter_second;	 /* it has another one beside those that are read */
 	struct blocked_chain *blocked;	 /* the same, in blocked threads; NULL: none */
 	uint32_t n_interpreter_mappings, n_interpreter_marked;
 	struct sample_span *span; /* of contexts of its threads; NULL: it has none */
@@ -212,10 +212,10 @@ void attribution_put_errors(struct attribution *a);
 
 /* ---- let-read.c ---- */
 
-/* Lets the readers read a process, whose program's file is on that device; image: see readers.h.
+/* Lets the readers read a process, whose program's file is on that device; images: see readers.h.
  * s->interpreter NULL: there are too many, which is counted. */
 void attribution_let_read(struct attribution *a, struct process_state *s,
-			  const struct host_process *p, uint64_t image,
+			  const struct host_process *p, const uint64_t images[CLIENT_MAX_IMAGES],
 			  const struct host_file_key *key);
 
 /* ---- attribute-who.c ---- */

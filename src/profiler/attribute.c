@@ -288,7 +288,8 @@ static enum frame_source_answer ask_readers(void *ctx, const struct frame_source
 		return FRAME_SOURCE_NONE;
 	/* Samples of others do not wake them. */
 	if (index > 0 && a->setup->events[index].options.use != SAMPLE_USE_BLOCKS)
-		return interpreter_image(s->interpreter) ? FRAME_SOURCE_UNREAD : FRAME_SOURCE_NONE;
+		return interpreter_images(s->interpreter)[0] ? FRAME_SOURCE_UNREAD
+							     : FRAME_SOURCE_NONE;
 	return readers_ask(a->readers, s->interpreter, sample, ret);
 }
 
@@ -489,11 +490,11 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 	bool is_ready = answer == FRAME_SOURCE_READY;
 	enum profile_marker marker;
 
-	if ((is_ready || answer == FRAME_SOURCE_NONE) && attribution_passes_second(a))
-		answer = FRAME_SOURCE_UNREAD;
-	marker = attribution_source_marker(answer);
 	if (answer == FRAME_SOURCE_NONE)
 		return false;
+	if (is_ready)
+		answer = frames.lacks;
+	marker = attribution_source_marker(answer);
 	if (is_ready && frames.functions)
 		fold_places(a, n_kernel, frames.functions);
 	if (marker != PROFILE_N_MARKERS) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtimes/interp.h"
-#include "src/profiler/chain-places.h"
+#include "src/profiler/chains.h"
 #include "src/profiler/process-memory.h"
 #include "src/sample/sample.h"
 #include "util/clock.h"
@@ -21,8 +21,10 @@ enum {
 	SHARE_PERCENT = 5,
 };
 
+/* Of one interpreter. */
 struct blocked_chain {
 	struct blocked_chains *all;
+	struct blocked_chain *next; /* of the same process; owned */
 	struct process_memory memory;
 	uint64_t image;
 	struct interp *interp; /* NULL: it is not open */
@@ -36,7 +38,7 @@ struct blocked_chains {
 		*open[MAX_OPEN]; /* a ring: the next one takes the oldest one's place */
 	uint32_t next;
 	struct chained_frame frames[FRAME_RECORD_MAX_FRAMES];
-	struct chain_places places;
+	struct chains chains;
 };
 
 int blocked_chains_new(struct blocked_chains **ret, const struct memory_source *source)
@@ -60,8 +62,8 @@ struct blocked_chains *blocked_chains_free(struct blocked_chains *c)
 
 /* ---- Processes ---- */
 
-struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid, uint64_t image,
-					uint32_t major, uint32_t minor)
+static struct blocked_chain *new_chain(struct blocked_chains *c, uint32_t pid, uint64_t image,
+				       uint32_t major, uint32_t minor)
 {
 	struct blocked_chain *p = calloc(1, sizeof(*p));
 
@@ -71,6 +73,21 @@ struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid, 
 	p->image = image;
 	process_memory_init(&p->memory, &c->source, pid, image, major, minor);
 	return p;
+}
+
+struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid,
+					const uint64_t images[CLIENT_MAX_IMAGES], uint32_t major,
+					uint32_t minor)
+{
+	struct blocked_chain *first = NULL, **place = &first;
+
+	for (int i = 0; i < CLIENT_MAX_IMAGES && images[i]; i++) {
+		*place = new_chain(c, pid, images[i], major, minor);
+		if (!*place)
+			return blocked_chain_free(first);
+		place = &(*place)->next;
+	}
+	return first;
 }
 
 static void close_chain(struct blocked_chain *p)
@@ -85,10 +102,13 @@ static void close_chain(struct blocked_chain *p)
 
 struct blocked_chain *blocked_chain_free(struct blocked_chain *p)
 {
-	if (p) {
+	while (p) {
+		struct blocked_chain *next = p->next;
+
 		close_chain(p);
 		process_memory_deinit(&p->memory);
 		free(p);
+		p = next;
 	}
 	return NULL;
 }
@@ -148,10 +168,8 @@ static struct chain_code code_of(const struct interp *p)
 	return code;
 }
 
-static void take_frames(struct blocked_chain *p, size_t n)
+static void take_frames(struct blocked_chain *p, size_t n, struct chain_places *places)
 {
-	struct chain_places *places = &p->all->places;
-
 	places->n = (uint32_t)n;
 	for (size_t i = 0; i < n; i++) {
 		const struct chained_frame *f = &p->all->frames[i];
@@ -168,8 +186,7 @@ static void take_frames(struct blocked_chain *p, size_t n)
 }
 
 static enum frame_source_answer walk(struct blocked_chain *p, const struct chained_thread *thread,
-				     const struct frame_source_sample *sample,
-				     struct runtime_frames *ret)
+				     const struct frame_source_sample *sample, struct chain_of *ret)
 {
 	struct chain_code code;
 	enum chain_result result;
@@ -192,10 +209,27 @@ static enum frame_source_answer walk(struct blocked_chain *p, const struct chain
 		return FRAME_SOURCE_MISSED;
 	}
 	code = code_of(p->interp);
-	take_frames(p, n);
-	answer = chain_places_find(&p->all->places, &code, sample, true, ret);
-	ret->cut = result == CHAIN_CUT;
+	take_frames(p, n, &ret->places);
+	answer = chain_places_find(&ret->places, &code, sample, true, &ret->frames);
+	ret->frames.cut = result == CHAIN_CUT;
 	return answer;
+}
+
+static enum frame_source_answer answer_without(const struct blocked_chain *p)
+{
+	return p->hopeless || p->interp ? FRAME_SOURCE_UNREAD
+	       : p->memory.refused	? FRAME_SOURCE_NONE
+					: FRAME_SOURCE_MISSED;
+}
+
+/* Those of a kind do, and the next walk may clear them. */
+static bool shares_texts(const struct blocked_chain *first, const struct blocked_chain *p)
+{
+	for (; first != p; first = first->next) {
+		if (first->interp && interp_kind(first->interp) == interp_kind(p->interp))
+			return true;
+	}
+	return false;
 }
 
 enum frame_source_answer blocked_chain_ask(struct blocked_chain *p, uint32_t own_tid,
@@ -208,16 +242,22 @@ enum frame_source_answer blocked_chain_ask(struct blocked_chain *p, uint32_t own
 		.n_registers = (uint32_t)__builtin_popcountll(sample_user_regs),
 		.registers = r->sample.user_regs,
 	};
-	enum frame_source_answer answer;
+	struct chains *c = &p->all->chains;
 
 	if (!own_tid || !time_share_begin(&p->all->share, clock_monotonic_ns()))
 		return FRAME_SOURCE_MISSED;
-	if (is_open(p))
-		answer = walk(p, &thread, sample, ret);
-	else
-		answer = p->hopeless	     ? FRAME_SOURCE_UNREAD
-			 : p->memory.refused ? FRAME_SOURCE_NONE
-					     : FRAME_SOURCE_MISSED;
+	/* Opening one may close another one, whose texts must not be in use by then. */
+	for (struct blocked_chain *its = p; its; its = its->next)
+		(void)is_open(its);
+	c->n = 0;
+	for (struct blocked_chain *its = p; its; its = its->next) {
+		struct chain_of *chain = &c->of[c->n++];
+
+		chain->image = its->image;
+		chain->answer = its->interp && !shares_texts(p, its)
+					? walk(its, &thread, sample, chain)
+					: answer_without(its);
+	}
 	time_share_end(&p->all->share, clock_monotonic_ns());
-	return answer;
+	return chains_merge(c, sample, ret);
 }

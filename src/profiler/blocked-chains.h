@@ -9,6 +9,7 @@
  */
 #include <stdint.h>
 
+#include "src/process/message.h"
 #include "src/profiler/frame-source.h"
 
 struct memory_source;
@@ -19,10 +20,11 @@ struct blocked_chain; /* of one process */
 int blocked_chains_new(struct blocked_chains **ret, const struct memory_source *source);
 struct blocked_chains *blocked_chains_free(struct blocked_chains *c);
 
-/* A process whose interpreter's file has its first byte at image and is on that device. It is
- * opened when it is asked about. NULL: no memory. */
-struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid, uint64_t image,
-					uint32_t major, uint32_t minor);
+/* A process whose interpreters' files have their first bytes at images and are on that device. They
+ * are opened when it is asked about. NULL: no memory. */
+struct blocked_chain *blocked_chain_new(struct blocked_chains *c, uint32_t pid,
+					const uint64_t images[CLIENT_MAX_IMAGES], uint32_t major,
+					uint32_t minor);
 struct blocked_chain *blocked_chain_free(struct blocked_chain *p);
 /* As frame_source.ask, of a thread with that number in its own pid namespace. READY: *ret is
  * borrowed until the next call for any process; its read_ns is 0. */

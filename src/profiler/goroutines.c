@@ -100,7 +100,7 @@ const struct host_file_key *attribution_let_read_goroutines(struct attribution *
 
 	/* Constant labels are in the program's file, which answers: the opener has seen that. */
 	if (!s->interpreter && m)
-		attribution_let_read(a, s, p, 0, &m->file->key);
+		attribution_let_read(a, s, p, NULL, &m->file->key);
 	return s->interpreter && m ? &m->file->key : NULL;
 }
 

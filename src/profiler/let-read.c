@@ -6,11 +6,11 @@
 #define SECONDS 600 /* between two warnings */
 
 void attribution_let_read(struct attribution *a, struct process_state *s,
-			  const struct host_process *p, uint64_t image,
+			  const struct host_process *p, const uint64_t images[CLIENT_MAX_IMAGES],
 			  const struct host_file_key *key)
 {
 	s->interpreter =
-		readers_add_interpreter(a->readers, p, image, key->major, key->minor, a->time_ns);
+		readers_add_interpreter(a->readers, p, images, key->major, key->minor, a->time_ns);
 	/* A fork server has many, and its next ones are known sooner. */
 	if (s->interpreter)
 		a->newest_runtime_ns = clock_monotonic_ns();

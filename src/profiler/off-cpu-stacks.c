@@ -42,6 +42,7 @@ void off_cpu_keep_stack(struct off_cpu *o, const struct record *r, enum profile_
 static void count_marker(struct attribution *a, enum profile_marker marker)
 {
 	a->counters[PROFILE_STACKS_RUNTIME_LATE] += marker == PROFILE_MARKER_RUNTIME_LATE;
+	a->counters[PROFILE_STACKS_RUNTIME_UNREAD] += marker == PROFILE_MARKER_RUNTIME_UNREAD;
 	a->counters[PROFILE_STACKS_UNPROVEN] += marker == PROFILE_MARKER_RUNTIME_UNPROVEN;
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/chains.h"
 #include "src/profiler/module-rows.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-memory.h"
@@ -26,8 +27,26 @@ static int rank_of_file(const struct host_file *file, enum runtime_use use)
 	return s && s->marks & use ? MARKED_RANK : rank_of(file->path, use);
 }
 
-/* The mapped file that is the most telling one; NULL: none is mapped. */
-static struct host_mapping *find_file(const struct host_process *p, enum runtime_use use)
+/* Files of interpreters, each of another one: those that are read, or to be read. */
+struct chosen {
+	const struct host_file *files[CLIENT_MAX_IMAGES];
+	uint32_t n;
+};
+
+/* Is it of one of these interpreters, perhaps another part of it, such as its program? */
+static bool is_chosen(const struct chosen *c, const struct host_file *file)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (file == c->files[i] ||
+		    runtime_files_are_alike(c->files[i]->path, file->path, RUNTIME_CHAINS))
+			return true;
+	}
+	return false;
+}
+
+/* The mapped file that is the most telling one, of none that is chosen; NULL: none is mapped. */
+static struct host_mapping *find_file(const struct host_process *p, enum runtime_use use,
+				      const struct chosen *chosen)
 {
 	struct host_mapping *found = NULL;
 	int rank = 0;
@@ -36,7 +55,7 @@ static struct host_mapping *find_file(const struct host_process *p, enum runtime
 		struct host_mapping *m = &p->mappings[i];
 		int its = m->kind == HOST_MAPPING_FILE ? rank_of_file(m->file, use) : 0;
 
-		if (its > rank) {
+		if (its > rank && !is_chosen(chosen, m->file)) {
 			found = m;
 			rank = its;
 		}
@@ -44,35 +63,7 @@ static struct host_mapping *find_file(const struct host_process *p, enum runtime
 	return found;
 }
 
-static const struct host_file *file_at(const struct host_process *p, uint64_t image)
-{
-	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		const struct host_mapping *m = &p->mappings[i];
-
-		if (m->kind == HOST_MAPPING_FILE && m->start - m->file_offset == image)
-			return m->file;
-	}
-	return NULL;
-}
-
-/* Does it hold another interpreter than that file, and not only a part of the same one? */
-static bool is_second(const struct host_mapping *m, const struct host_file *first)
-{
-	return first && m->kind == HOST_MAPPING_FILE && m->file != first &&
-	       rank_of_file(m->file, RUNTIME_CHAINS) > 0 &&
-	       !runtime_files_are_alike(first->path, m->file->path, RUNTIME_CHAINS);
-}
-
-static bool has_second(const struct host_process *p, uint64_t image)
-{
-	const struct host_file *first = file_at(p, image);
-
-	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		if (is_second(&p->mappings[i], first))
-			return true;
-	}
-	return false;
-}
+static const struct chosen none_chosen;
 
 static bool is_walked(const struct attribution *a, const struct host_mapping *m)
 {
@@ -86,15 +77,21 @@ static bool is_walked(const struct attribution *a, const struct host_mapping *m)
 bool attribution_passes_second(const struct attribution *a)
 {
 	const struct process_state *s = a->process ? a->process->user : NULL;
-	const struct host_file *first;
+	struct chosen chosen = {.n = 0};
+	const uint64_t *images;
 
 	if (!s || !s->interpreter || !s->interpreter_second)
 		return false;
-	first = file_at(a->process, interpreter_image(s->interpreter));
-	for (uint32_t i = 0; i < a->process->n_mappings; i++) {
+	images = interpreter_images(s->interpreter);
+	for (int k = 0; k < CLIENT_MAX_IMAGES && images[k]; k++) {
+		chosen.files[chosen.n] = chains_file_at(a->process, images[k]);
+		chosen.n += chosen.files[chosen.n] != NULL;
+	}
+	for (uint32_t i = 0; chosen.n > 0 && i < a->process->n_mappings; i++) {
 		const struct host_mapping *m = &a->process->mappings[i];
 
-		if (is_walked(a, m) && is_second(m, first))
+		if (m->kind == HOST_MAPPING_FILE && is_walked(a, m) &&
+		    rank_of_file(m->file, RUNTIME_CHAINS) > 0 && !is_chosen(&chosen, m->file))
 			return true;
 	}
 	return false;
@@ -113,7 +110,7 @@ static const struct file_state *open_runtime(struct attribution *a, struct host_
 
 static struct process_runtime *find_runtime(struct attribution *a, bool *ret_later)
 {
-	struct host_mapping *m = find_file(a->process, RUNTIME_STEPS);
+	struct host_mapping *m = find_file(a->process, RUNTIME_STEPS, &none_chosen);
 
 	if (!open_runtime(a, m, ret_later))
 		return NULL;
@@ -169,16 +166,15 @@ static bool is_to_be_asked_again(struct attribution *a, struct process_state *s)
 }
 
 static void add_interpreter(struct attribution *a, struct process_state *s,
-			    const struct host_mapping *m, uint64_t image)
+			    const struct host_file_key *key,
+			    const uint64_t images[CLIENT_MAX_IMAGES])
 {
-	const struct host_file_key *key = &m->file->key;
-
 	attribution_free_interpreter(a, s);
-	attribution_let_read(a, s, a->process, image, key);
+	attribution_let_read(a, s, a->process, images, key);
 	s->interpreter_left_out = !s->interpreter;
 	s->left_out_ns = a->time_ns;
 	if (a->blocked)
-		s->blocked = blocked_chain_new(a->blocked, a->process->pid, image, key->major,
+		s->blocked = blocked_chain_new(a->blocked, a->process->pid, images, key->major,
 					       key->minor);
 }
 
@@ -234,30 +230,67 @@ void attribution_look_at_forked(struct attribution *a, uint64_t time_ns)
 	a->n_forked = 0;
 }
 
+/* The interpreters of a process. */
+struct found_interpreters {
+	uint64_t images[CLIENT_MAX_IMAGES]; /* that can be read, the most telling one first */
+	const struct host_file_key *key;    /* of the first one's file: all are on its filesystem */
+	bool any;			    /* there is one, perhaps none that can be read */
+	bool others;			    /* one is left out beside those that can be read */
+};
+
+static bool is_beside(const struct found_interpreters *found, const struct host_file_key *key)
+{
+	return !found->key || (found->key->major == key->major && found->key->minor == key->minor);
+}
+
+/* false: there was no time to open all. */
+static bool find_interpreters(struct attribution *a, struct found_interpreters *ret)
+{
+	struct chosen chosen = {.n = 0};
+	struct host_mapping *m;
+	bool later;
+
+	*ret = (struct found_interpreters){.any = false};
+	while ((m = find_file(a->process, RUNTIME_CHAINS, &chosen))) {
+		bool is_open = open_runtime(a, m, &later) != NULL;
+
+		if (later)
+			return false;
+		ret->any = true;
+		if (!is_open || chosen.n == CLIENT_MAX_IMAGES || !is_beside(ret, &m->file->key)) {
+			ret->others = chosen.n > 0;
+			break;
+		}
+		ret->key = ret->key ? ret->key : &m->file->key;
+		ret->images[chosen.n] = m->start - m->file_offset;
+		chosen.files[chosen.n++] = m->file;
+	}
+	return true;
+}
+
 /* Looked for when there are new mappings, since a process that executes another program has others,
  * or new marked files. */
 void attribution_look_for_interpreter(struct attribution *a)
 {
 	struct process_state *s = state_of_program(a);
-	struct host_mapping *m;
-	uint64_t image;
-	bool later;
+	struct found_interpreters found;
 
 	if (!s || a->process->exited ||
 	    (!is_to_be_asked_again(a, s) && s->n_interpreter_mappings == a->process->n_mappings))
 		return;
-	m = find_file(a->process, RUNTIME_CHAINS);
-	image = open_runtime(a, m, &later) ? m->start - m->file_offset : 0;
-	if (later)
+	if (!find_interpreters(a, &found))
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
 	s->n_interpreter_marked = a->n_marked;
-	s->interpreter_second = image && has_second(a->process, image);
-	s->interpreter_hidden = !m && find_file(a->process, RUNTIME_HIDDEN);
-	if (s->interpreter && interpreter_image(s->interpreter) != image)
+	s->interpreter_second = found.others;
+	s->interpreter_hidden = !found.any && find_file(a->process, RUNTIME_HIDDEN, &none_chosen);
+	if (s->interpreter && !interpreter_has_images(s->interpreter, found.images)) {
 		attribution_free_interpreter(a, s);
-	if (image && !s->interpreter)
-		add_interpreter(a, s, m, image);
+		/* It is told anew with the next one. */
+		attribution_free_span(a, s);
+	}
+	if (found.key && !s->interpreter)
+		add_interpreter(a, s, found.key, found.images);
 }
 
 void attribution_look_into_program(struct attribution *a)

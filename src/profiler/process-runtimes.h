@@ -20,7 +20,7 @@ int attribution_new_blocked_chains(struct attribution *a);
  * the process has new mappings, or a file was found that exports a runtime. */
 void attribution_look_for_interpreter(struct attribution *a);
 /* Is a native frame of the stack that the walk has left in one of a->process's interpreters that is
- * not read, since another one is? */
+ * not read, since others are? */
 bool attribution_passes_second(const struct attribution *a);
 /* A fork: a child of an interpreter runs it, too, unless it executes another program; a new thread
  * may have functions of its own. */

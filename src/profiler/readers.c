@@ -10,7 +10,7 @@
 #include "src/process/frame-ring.h"
 #include "src/process/message.h"
 #include "src/process/role.h"
-#include "src/profiler/chain-places.h"
+#include "src/profiler/chains.h"
 #include "src/profiler/readers.h"
 #include "util/clock.h"
 #include "util/loop.h"
@@ -27,15 +27,15 @@ enum {
 
 struct interpreter {
 	uint32_t pid;
-	uint64_t start_time_ns, image;
-	uint32_t major, minor; /* the device of its file */
+	uint64_t start_time_ns, images[CLIENT_MAX_IMAGES];
+	uint32_t major, minor; /* the device of their files */
 	bool refused;
 	bool former; /* another process has its number now */
 	bool out;    /* another one has its place */
 	bool ended;
 	uint64_t used_ns; /* the time of its process's last sample */
 	struct client_threads threads;
-	struct chain_code code;
+	struct chain_code codes[CLIENT_MAX_IMAGES];
 };
 
 /* The reader of one CPU, as it is seen here. */
@@ -54,10 +54,11 @@ struct readers {
 	struct readers_callbacks callbacks;
 	struct reader_of_cpu *cpus[MAX_CPUS]; /* NULL: there is none */
 	struct interpreter *interpreters[READERS_MAX_INTERPRETERS];
-	struct chain_places chain;
+	struct chains chains;
 	struct log_ratelimit broken;
 };
 
+_Static_assert((int)FRAME_RECORD_MAX_CHAINS == (int)CLIENT_MAX_IMAGES, "a reader tells of all");
 _Static_assert(offsetof(struct frame_record_context, time_ns) ==
 			       offsetof(struct frame_record_stack, time_ns) &&
 		       offsetof(struct frame_record_context, tid) ==
@@ -190,7 +191,7 @@ static void tell(const struct interpreter *i, enum message_type type)
 		return;
 	m.client.pid = i->pid;
 	m.client.start_time_ns = i->start_time_ns;
-	m.client.image = i->image;
+	memcpy(m.client.images, i->images, sizeof(i->images));
 	m.client.major = i->major;
 	m.client.minor = i->minor;
 	m.client.threads = i->threads;
@@ -231,8 +232,8 @@ static struct interpreter **put_one_out(struct readers *r, uint64_t time_ns)
 }
 
 struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
-					    uint64_t image, uint32_t major, uint32_t minor,
-					    uint64_t time_ns)
+					    const uint64_t images[CLIENT_MAX_IMAGES],
+					    uint32_t major, uint32_t minor, uint64_t time_ns)
 {
 	struct interpreter **place = find_place(r, 0), *i;
 	struct interpreter **former = find_place(r, p->pid);
@@ -248,11 +249,12 @@ struct interpreter *readers_add_interpreter(struct readers *r, const struct host
 	*i = (struct interpreter){
 		.pid = p->pid,
 		.start_time_ns = p->start_time_ns,
-		.image = image,
 		.major = major,
 		.minor = minor,
 		.used_ns = time_ns,
 	};
+	if (images)
+		memcpy(i->images, images, sizeof(i->images));
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);
 	return i;
@@ -297,9 +299,14 @@ void interpreter_set_goroutines(struct interpreter *i, uint32_t go_version, uint
 	tell(i, MESSAGE_INTERPRETER);
 }
 
-uint64_t interpreter_image(const struct interpreter *i)
+const uint64_t *interpreter_images(const struct interpreter *i)
 {
-	return i->image;
+	return i->images;
+}
+
+bool interpreter_has_images(const struct interpreter *i, const uint64_t images[CLIENT_MAX_IMAGES])
+{
+	return memcmp(i->images, images, sizeof(i->images)) == 0;
 }
 
 bool interpreter_is_in(struct interpreter *i, uint64_t time_ns)
@@ -337,18 +344,43 @@ static void take_text(struct reader_of_cpu *c, const void *bytes, size_t n)
 		(void)strtab_put_n(&c->texts, t->text, t->n);
 }
 
+/* A reader may have written it before the process had another interpreter. */
+static struct chain_code *find_code(struct interpreter *i, uint64_t image)
+{
+	for (int k = 0; k < CLIENT_MAX_IMAGES && i->images[k]; k++) {
+		if (i->images[k] == image)
+			return &i->codes[k];
+	}
+	return NULL;
+}
+
 static void take_code(struct readers *r, const void *bytes, size_t n)
 {
 	const struct frame_record_code *code = bytes;
 	struct interpreter **place =
 		n == sizeof(*code) && code->pid ? find_place(r, code->pid) : NULL;
+	struct chain_code *its = place ? find_code(*place, code->image) : NULL;
 
-	if (!place || code->n > FRAME_RECORD_MAX_RANGES ||
+	if (!its || code->n > FRAME_RECORD_MAX_RANGES ||
 	    !interp_rules((enum runtime_kind)code->kind))
 		return;
-	(*place)->code.kind = (enum runtime_kind)code->kind;
-	(*place)->code.n_ranges = code->n;
-	memcpy((*place)->code.ranges, code->ranges, sizeof(code->ranges));
+	its->kind = (enum runtime_kind)code->kind;
+	its->n_ranges = code->n;
+	memcpy(its->ranges, code->ranges, sizeof(code->ranges));
+}
+
+static bool others_are_valid(const struct frame_record_stack *s)
+{
+	uint32_t n = 0;
+
+	if (s->n_others >= FRAME_RECORD_MAX_CHAINS)
+		return false;
+	for (uint32_t k = 0; k < s->n_others; k++) {
+		if (s->others[k].result >= FRAME_RECORD_N_RESULTS || s->others[k].n > s->n - n)
+			return false;
+		n += s->others[k].n;
+	}
+	return true;
 }
 
 static bool is_stack(const struct frame_record_stack *s, size_t n)
@@ -357,7 +389,7 @@ static bool is_stack(const struct frame_record_stack *s, size_t n)
 
 	return n >= head && s->type == FRAME_RECORD_STACK && s->n <= FRAME_RECORD_MAX_FRAMES &&
 	       s->result < FRAME_RECORD_N_RESULTS && s->span < FRAME_RECORD_N_SPANS &&
-	       n == head + s->n * sizeof(s->frames[0]);
+	       n == head + s->n * sizeof(s->frames[0]) && others_are_valid(s);
 }
 
 static bool is_context(const struct frame_record_context *s, size_t n)
@@ -415,21 +447,76 @@ static const struct frame_record_stack *find_stack(struct readers *r, struct rea
 
 /* ---- Stacks ---- */
 
-static void take_frames(struct chain_places *chain, const struct reader_of_cpu *c,
-			enum runtime_kind kind, const struct frame_record_stack *s)
+static void take_frames(struct chain_places *places, const struct reader_of_cpu *c,
+			enum runtime_kind kind, const struct frame_record_frame *frames, uint32_t n)
 {
-	chain->n = s->n;
-	for (uint32_t i = 0; i < s->n; i++) {
-		const struct frame_record_frame *f = &s->frames[i];
+	places->n = n;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct frame_record_frame *f = &frames[i];
 
-		chain->addresses[i] = f->address;
-		chain->frames[i] = (struct runtime_frame){
+		places->addresses[i] = f->address;
+		places->frames[i] = (struct runtime_frame){
 			.runtime = profile_runtime_of(kind),
 			.function = strtab_get(&c->texts, f->function),
 			.file = strtab_get(&c->texts, f->file),
 			.line = f->line,
 			.start_line = f->start_line,
 		};
+	}
+}
+
+static enum frame_source_answer answer_of(const struct reader_of_cpu *c,
+					  const struct frame_source_sample *sample,
+					  const struct chain_code *code, uint32_t result,
+					  const struct frame_record_frame *frames, uint32_t n,
+					  struct chain_of *ret)
+{
+	enum frame_source_answer answer;
+
+	switch (result) {
+	case FRAME_RECORD_WHOLE:
+	case FRAME_RECORD_CUT:
+		break;
+	case FRAME_RECORD_NONE:
+		return FRAME_SOURCE_NONE;
+	case FRAME_RECORD_UNREAD:
+		return FRAME_SOURCE_UNREAD;
+	case FRAME_RECORD_UNPROVEN:
+		return FRAME_SOURCE_UNPROVEN;
+	default:
+		return FRAME_SOURCE_MISSED;
+	}
+	/* Whose frames they are is not known yet. */
+	if (code->n_ranges == 0)
+		return n > 0 ? FRAME_SOURCE_UNPROVEN : FRAME_SOURCE_NONE;
+	take_frames(&ret->places, c, code->kind, frames, n);
+	answer = chain_places_find(&ret->places, code, sample, false, &ret->frames);
+	ret->frames.cut = result == FRAME_RECORD_CUT;
+	return answer;
+}
+
+/* The frames of the first one are in front of those of the others. A stack that is late, or from
+ * before an interpreter was told, has none of the others. */
+static void take_chains(struct readers *r, const struct interpreter *i,
+			const struct reader_of_cpu *c, const struct frame_source_sample *sample,
+			const struct frame_record_stack *s)
+{
+	const struct frame_record_frame *frames = s->frames;
+	struct frame_record_chain its = {s->result, s->n};
+
+	for (uint32_t k = 0; k < s->n_others; k++)
+		its.n -= s->others[k].n;
+	r->chains.n = 0;
+	for (uint32_t k = 0; k < CLIENT_MAX_IMAGES && i->images[k]; k++) {
+		struct chain_of *chain = &r->chains.of[r->chains.n++];
+
+		if (k > 0)
+			its = k <= s->n_others ? s->others[k - 1]
+					       : (struct frame_record_chain){FRAME_RECORD_LATE, 0};
+		chain->image = i->images[k];
+		chain->answer =
+			answer_of(c, sample, &i->codes[k], its.result, frames, its.n, chain);
+		frames += its.n;
 	}
 }
 
@@ -441,25 +528,15 @@ enum frame_source_answer readers_ask(struct readers *r, const struct interpreter
 	const struct frame_record_stack *s;
 	enum frame_source_answer answer;
 
-	if (!i->image)
+	if (!i->images[0])
 		return FRAME_SOURCE_NONE;
 	if (i->refused || i->out)
 		return FRAME_SOURCE_UNREAD;
 	s = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
-	if (!s || s->result == FRAME_RECORD_LATE)
+	if (!s)
 		return FRAME_SOURCE_MISSED;
-	if (s->result == FRAME_RECORD_NONE)
-		return FRAME_SOURCE_NONE;
-	if (s->result == FRAME_RECORD_UNREAD)
-		return FRAME_SOURCE_UNREAD;
-	if (s->result == FRAME_RECORD_UNPROVEN)
-		return FRAME_SOURCE_UNPROVEN;
-	/* Whose frames they are is not known yet. */
-	if (i->code.n_ranges == 0)
-		return s->n > 0 ? FRAME_SOURCE_UNPROVEN : FRAME_SOURCE_NONE;
-	take_frames(&r->chain, c, i->code.kind, s);
-	answer = chain_places_find(&r->chain, &i->code, sample, false, ret);
-	ret->cut = s->result == FRAME_RECORD_CUT;
+	take_chains(r, i, c, sample, s);
+	answer = chains_merge(&r->chains, sample, ret);
 	ret->read_ns = s->read_ns;
 	drop(c);
 	return answer;

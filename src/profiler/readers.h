@@ -12,12 +12,12 @@
 #include "runtimes/thread-context.h"
 #include "runtimes/thread-variable.h"
 #include "src/process/frame-record.h"
+#include "src/process/message.h"
 #include "src/profiler/frame-source.h"
 
 struct host_process;
 struct interpreter; /* in one process; readers_free_interpreter() */
 struct loop;
-struct message;
 struct readers;
 
 /* Of a thread that blocks since time_ns, read until read_ns; n 0: it has none. */
@@ -45,15 +45,15 @@ void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
 
 enum { READERS_MAX_INTERPRETERS = 256 };
 /*
- * Reports a process to the broker, whose interpreter's file has its first byte at image and is on
- * that device. image 0: it has no interpreter, but its threads have contexts. If there are too
- * many, one that has ended, or the one without a sample for the longest time, a minute at least, is
- * put out to make room. NULL: there is none. time_ns: of the sample that wants it, on the clock of
- * samples.
+ * Reports a process to the broker, whose interpreters' files have their first bytes at images and
+ * are on that device. images NULL: it has no interpreter, but its threads have contexts. If there
+ * are too many, one that has ended, or the one without a sample for the longest time, a minute at
+ * least, is put out to make room. NULL: there is none. time_ns: of the sample that wants it, on the
+ * clock of samples.
  */
 struct interpreter *readers_add_interpreter(struct readers *r, const struct host_process *p,
-					    uint64_t image, uint32_t major, uint32_t minor,
-					    uint64_t time_ns);
+					    const uint64_t images[CLIENT_MAX_IMAGES],
+					    uint32_t major, uint32_t minor, uint64_t time_ns);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 /* Its process has ended; some last samples may still come. */
 void interpreter_set_ended(struct interpreter *i);
@@ -77,8 +77,9 @@ bool readers_ask_blocked(struct readers *r, uint32_t pid, uint32_t tid, uint32_t
 			 uint64_t time_ns);
 /* Takes the answers that have come by now. */
 void readers_take_answers(struct readers *r);
-/* As given to readers_add_interpreter(). */
-uint64_t interpreter_image(const struct interpreter *i);
+/* As given to readers_add_interpreter(), 0 for NULL; and whether all of them are these. */
+const uint64_t *interpreter_images(const struct interpreter *i);
+bool interpreter_has_images(const struct interpreter *i, const uint64_t images[CLIENT_MAX_IMAGES]);
 /* Call it at each sample of its process. false: it was put out; free it, and add it anew. */
 bool interpreter_is_in(struct interpreter *i, uint64_t time_ns);
 /* The broker says that the readers cannot read the process. */

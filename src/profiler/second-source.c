@@ -31,6 +31,11 @@ enum frame_source_answer attribution_ask_source(struct attribution *a,
 	/* Java's inlined frames stand there, too, so nobody can tell the places of others. */
 	if (answer == FRAME_SOURCE_READY && n - n_kernel - !sample.whole != a->n_walked)
 		answer = FRAME_SOURCE_UNPROVEN;
+	if (answer == FRAME_SOURCE_NONE && attribution_passes_second(a))
+		answer = FRAME_SOURCE_UNREAD;
+	if (answer == FRAME_SOURCE_READY && ret->lacks == FRAME_SOURCE_NONE &&
+	    attribution_passes_second(a))
+		ret->lacks = FRAME_SOURCE_UNREAD;
 	for (uint32_t i = 0; i < a->n_walked; i++)
 		a->sps[i] = a->walked[i].sp;
 	return answer;
@@ -82,5 +87,6 @@ enum profile_marker attribution_join_kept(struct attribution *a,
 	a->n_kept = n;
 	if (frames->cut)
 		return PROFILE_MARKER_TOO_DEEP;
-	return marker == PROFILE_MARKER_RUNTIME_LATE ? PROFILE_N_MARKERS : marker;
+	return marker == PROFILE_MARKER_RUNTIME_LATE ? attribution_source_marker(frames->lacks)
+						     : marker;
 }

@@ -256,7 +256,7 @@ static void look_for_variable(struct attribution *a, struct host_process *p,
 	variable.node = s->said.node;
 	/* Records may be in the data of the file, which answers. */
 	if (!s->interpreter)
-		attribution_let_read(a, s, p, 0, &key);
+		attribution_let_read(a, s, p, NULL, &key);
 	if (!s->interpreter)
 		return;
 	interpreter_set_context(s->interpreter, &variable);

@@ -41,13 +41,16 @@
 struct reader_client {
 	struct clients *all;
 	uint32_t pid, own_pid; /* pid 0: free */
-	uint64_t image;
 	int memory, maps;
 	struct readable readable; /* of it */
-	struct interp *interp;	  /* NULL: not understood yet, or not at all */
-	uint64_t next_try_ns, delay_ns;
-	bool hopeless; /* none is known there, or not understood; it may come yet */
-	bool told;
+	struct client_chain {
+		uint64_t image;
+		struct interp *interp; /* NULL: not understood yet, or not at all */
+		uint64_t next_try_ns, delay_ns;
+		bool hopeless; /* none is known there, or not understood; it may come yet */
+		bool told;
+	} chains[CLIENT_MAX_IMAGES];
+	uint32_t n_chains;
 	struct contexts *contexts;     /* NULL: its threads publish none */
 	bool by_stat;		       /* only the kernel says the CPU of its threads */
 	struct go_threads *goroutines; /* NULL: their labels are not wanted */
@@ -78,7 +81,8 @@ int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 
 static void end(struct reader_client *client)
 {
-	interp_free(client->interp);
+	for (uint32_t i = 0; i < client->n_chains; i++)
+		interp_free(client->chains[i].interp);
 	contexts_free(client->contexts);
 	free(client->goroutines);
 	free(client->constants);
@@ -162,10 +166,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.all = c,
 		.pid = m->client.pid,
 		.own_pid = m->client.own_pid,
-		.image = m->client.image,
 		.memory = owned_memory,
 		.maps = owned_maps,
-		.delay_ns = MIN_DELAY_NS,
 		.contexts = contexts_of(&m->client.threads),
 		.by_stat = !m->client.threads.cpu,
 		.goroutines = goroutines_of(&m->client.threads),
@@ -179,6 +181,9 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 			     .min_delay_ns = MIN_MAPS_DELAY_NS,
 			     .max_delay_ns = MAX_MAPS_DELAY_NS},
 	};
+	for (int i = 0; i < CLIENT_MAX_IMAGES && m->client.images[i]; i++)
+		client->chains[client->n_chains++] = (struct client_chain){
+			.image = m->client.images[i], .delay_ns = MIN_DELAY_NS};
 	return 0;
 }
 
@@ -197,8 +202,10 @@ void clients_tell_thread(struct clients *c, uint32_t tid, const struct own_threa
 
 void clients_forget_told(struct clients *c)
 {
-	for (int i = 0; i < READERS_MAX_CLIENTS; i++)
-		c->items[i].told = false;
+	for (int i = 0; i < READERS_MAX_CLIENTS; i++) {
+		for (uint32_t k = 0; k < c->items[i].n_chains; k++)
+			c->items[i].chains[k].told = false;
+	}
 }
 
 /* ---- Reading ---- */
@@ -239,71 +246,74 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 }
 
 /* While a loader maps a library, other bytes stand in its place, so the answer is not final. */
-static void find_none(struct reader_client *client, const char *why)
+static void find_none(const struct reader_client *client, struct client_chain *chain,
+		      const char *why)
 {
-	if (client->hopeless || client->delay_ns < LOADED_NS)
+	if (chain->hopeless || chain->delay_ns < LOADED_NS)
 		return;
-	client->hopeless = true;
+	chain->hopeless = true;
 	log_debug("process %u: its frames are not read: %s", client->pid, why);
 }
 
 /* An interpreter that has just begun is tried again, with back-off. */
-static bool is_open(struct reader_client *client)
+static bool is_open(struct reader_client *client, struct client_chain *chain)
 {
 	const struct memory memory = {.read = read_memory, .ctx = client};
 	const char *why = "";
 	uint64_t now;
 	int r;
 
-	if (client->interp)
+	if (chain->interp)
 		return true;
 	now = clock_monotonic_ns();
-	if (now < client->next_try_ns)
+	if (now < chain->next_try_ns)
 		return false;
-	client->next_try_ns = now + client->delay_ns;
-	if (client->delay_ns < MAX_DELAY_NS)
-		client->delay_ns *= 2;
-	r = interp_new(&client->interp, &memory, client->image, &why);
+	chain->next_try_ns = now + chain->delay_ns;
+	if (chain->delay_ns < MAX_DELAY_NS)
+		chain->delay_ns *= 2;
+	r = interp_new(&chain->interp, &memory, chain->image, &why);
 	if (r == -ENOTSUP)
-		find_none(client, why);
+		find_none(client, chain, why);
 	else if (r == -ENOENT)
-		find_none(client, "there is no interpreter in it");
+		find_none(client, chain, "there is no interpreter in it");
 	else if (r == -ENOMEM && log_ratelimit(&client->all->no_memory, LOG_SECONDS))
 		log_warning("process %u: its functions have no names: this reader has no memory "
 			    "left for its interpreter",
 			    client->pid);
 	else if (r == 0)
-		log_debug("process %u: %s %s%s", client->pid, interp_name(client->interp),
-			  interp_release(client->interp),
-			  interp_is_tried(client->interp) ? "" : ", an untested version");
+		log_debug("process %u: %s %s%s", client->pid, interp_name(chain->interp),
+			  interp_release(chain->interp),
+			  interp_is_tried(chain->interp) ? "" : ", an untested version");
 	return r == 0;
 }
 
-static void tell_code(struct reader_client *client, struct teller *t)
+static void tell_code(const struct reader_client *client, struct client_chain *chain,
+		      struct teller *t)
 {
 	struct frame_record_code code = {
 		.type = FRAME_RECORD_CODE,
 		.pid = client->pid,
-		.kind = interp_kind(client->interp),
+		.kind = interp_kind(chain->interp),
+		.image = chain->image,
 	};
 
 	while (code.n < FRAME_RECORD_MAX_RANGES &&
-	       interp_eval_range(client->interp, code.n, &code.ranges[code.n].start,
+	       interp_eval_range(chain->interp, code.n, &code.ranges[code.n].start,
 				 &code.ranges[code.n].end))
 		code.n++;
-	client->told = teller_code(t, &code);
+	chain->told = teller_code(t, &code);
 }
 
-static void fill(struct reader_client *client, struct teller *t, size_t n,
-		 struct frame_record_stack *ret)
+/* Behind the frames of others. */
+static void add_frames(const struct clients *c, const struct client_chain *chain, struct teller *t,
+		       size_t n, struct frame_record_stack *ret)
 {
-	const struct chained_frame *f = client->all->frames;
+	const struct chained_frame *f = c->frames;
 
-	ret->n = (uint32_t)n;
 	for (size_t i = 0; i < n; i++, f++) {
-		ret->frames[i] = (struct frame_record_frame){
-			.function = teller_text(t, interp_text(client->interp, f->function)),
-			.file = teller_text(t, interp_text(client->interp, f->file)),
+		ret->frames[ret->n++] = (struct frame_record_frame){
+			.function = teller_text(t, interp_text(chain->interp, f->function)),
+			.file = teller_text(t, interp_text(chain->interp, f->file)),
 			.line = f->line,
 			.start_line = f->start_line,
 			.address = f->address | f->entry,
@@ -318,11 +328,9 @@ static const uint32_t results[CHAIN_N_RESULTS] = {
 };
 
 /* What is to be said of a sample of which nothing was read. */
-static enum frame_record_result unread(const struct reader_client *client)
+static uint32_t unread(const struct client_chain *chain)
 {
-	if (!client->image)
-		return FRAME_RECORD_NONE;
-	return client_has_interpreter(client) ? FRAME_RECORD_LATE : FRAME_RECORD_UNREAD;
+	return chain->hopeless && !chain->interp ? FRAME_RECORD_UNREAD : FRAME_RECORD_LATE;
 }
 
 /* 0: not known yet. In our pid namespace threads have the numbers that we see. */
@@ -331,6 +339,34 @@ static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 	if (tid == client->pid || client->own_pid == client->pid)
 		return tid == client->pid ? client->own_pid : tid;
 	return own_tids_find(&client->all->own_tids, tid, false, clock_monotonic_ns()).number;
+}
+
+/* Returns the result, and adds its frames to ret. */
+static uint32_t read_chain(struct reader_client *client, struct client_chain *chain,
+			   const struct chained_thread *thread, struct teller *t,
+			   struct frame_record_stack *ret)
+{
+	struct clients *c = client->all;
+	uint64_t start, end;
+	uint32_t result;
+	size_t n = 0;
+
+	if (!is_open(client, chain))
+		return unread(chain);
+	if (ret->n == FRAME_RECORD_MAX_FRAMES)
+		return FRAME_RECORD_LATE;
+	interp_begin(chain->interp, MAX_READS, MAX_BYTES);
+	result = results[interp_walk(chain->interp, thread, c->frames,
+				     FRAME_RECORD_MAX_FRAMES - ret->n, &n)];
+	/* Its number may be known at the next sample. */
+	if (!thread->tid && (result == FRAME_RECORD_NONE || result == FRAME_RECORD_UNPROVEN))
+		result = FRAME_RECORD_LATE;
+	/* Where the evaluation is may be known only once it was seen. */
+	if (!chain->told && interp_eval_range(chain->interp, 0, &start, &end))
+		tell_code(client, chain, t);
+	if (result == FRAME_RECORD_WHOLE || result == FRAME_RECORD_CUT)
+		add_frames(c, chain, t, n, ret);
+	return result;
 }
 
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
@@ -343,40 +379,32 @@ void client_read(struct reader_client *client, const struct client_sample *sampl
 		.registers = sample->registers,
 		.stack = sample->n_stack ? sample->start : 0,
 	};
-	uint64_t start, end;
-	size_t n = 0;
 
-	ret->n = 0;
-	ret->result = unread(client);
-	if (!client->image || (!thread.tid && !thread.stack))
+	ret->n = ret->n_others = 0;
+	ret->result = client->n_chains ? unread(&client->chains[0]) : FRAME_RECORD_NONE;
+	if (!client->n_chains || (!thread.tid && !thread.stack))
 		return;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
-	if (is_open(client)) {
-		c->sample = sample;
-		interp_begin(client->interp, MAX_READS, MAX_BYTES);
-		ret->result = results[interp_walk(client->interp, &thread, c->frames,
-						  FRAME_RECORD_MAX_FRAMES, &n)];
-		c->sample = NULL;
+	c->sample = sample;
+	ret->result = read_chain(client, &client->chains[0], &thread, t, ret);
+	for (uint32_t k = 1; k < client->n_chains; k++) {
+		struct frame_record_chain *other = &ret->others[ret->n_others++];
+		uint32_t n = ret->n;
+
+		other->result = read_chain(client, &client->chains[k], &thread, t, ret);
+		other->n = ret->n - n;
 	}
+	c->sample = NULL;
 	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
-	if (!client->interp) {
-		ret->result = unread(client);
-		return;
-	}
-	/* Its number may be known at the next sample. */
-	if (!thread.tid &&
-	    (ret->result == FRAME_RECORD_NONE || ret->result == FRAME_RECORD_UNPROVEN))
-		ret->result = FRAME_RECORD_LATE;
-	/* Where the evaluation is may be known only once it was seen. */
-	if (!client->told && interp_eval_range(client->interp, 0, &start, &end))
-		tell_code(client, t);
-	if (ret->result == FRAME_RECORD_WHOLE || ret->result == FRAME_RECORD_CUT)
-		fill(client, t, n, ret);
 }
 
 bool client_has_interpreter(const struct reader_client *client)
 {
-	return client->image && (client->interp || !client->hopeless);
+	for (uint32_t k = 0; k < client->n_chains; k++) {
+		if (client->chains[k].interp || !client->chains[k].hopeless)
+			return true;
+	}
+	return false;
 }
 
 /* ---- Thread contexts, and labels of goroutines ---- */

@@ -113,6 +113,12 @@ static void refuse_span(struct reader_role *r)
 		r->stack.span = FRAME_RECORD_SPAN_LATE;
 }
 
+static void refuse_frames(struct reader_role *r)
+{
+	r->stack.result = FRAME_RECORD_LATE;
+	r->stack.n = r->stack.n_others = 0;
+}
+
 /* Once it has to wait, each read looks again: where few threads are read, 16 of them are long. */
 static bool may_read(struct reader_role *r)
 {
@@ -150,6 +156,17 @@ static bool read_client(struct reader_role *r, struct reader_client *client,
 	return peek_is_there(w->peek);
 }
 
+/* How many of the process's interpreters have that result. */
+static uint32_t n_with(const struct frame_record_stack *s, enum frame_record_result result)
+{
+	uint32_t n = s->result == result;
+
+	for (uint32_t k = 0; k < s->n_others; k++)
+		n += s->others[k].result == result;
+	return n;
+}
+
+/* One that is loaded and never used is late for ever. */
 static void count(const struct reader_role *r, const struct reader_client *client)
 {
 	struct status_reader *counts = &r->role.status->counts.reader;
@@ -157,8 +174,8 @@ static void count(const struct reader_role *r, const struct reader_client *clien
 	if (!client_has_interpreter(client))
 		return;
 	counts->reads++;
-	counts->late += r->stack.result == FRAME_RECORD_LATE;
-	counts->unproven += r->stack.result == FRAME_RECORD_UNPROVEN;
+	counts->late += n_with(&r->stack, FRAME_RECORD_LATE) == 1 + r->stack.n_others;
+	counts->unproven += n_with(&r->stack, FRAME_RECORD_UNPROVEN) > 0;
 }
 
 static void read_stack(struct reader_role *r, struct reader_client *client, const struct watched *w)
@@ -168,10 +185,9 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	bool is_new = time_of(r, s) > r->rest.time_ns, is_there;
 
 	r->stack.type = FRAME_RECORD_STACK;
-	r->stack.result = FRAME_RECORD_LATE;
+	refuse_frames(r);
 	/* Unless there is no time to read it. */
 	r->stack.span = is_new ? FRAME_RECORD_SPAN_UNREAD : FRAME_RECORD_SPAN_LATE;
-	r->stack.n = 0;
 	r->stack.time_ns = s->time_ns;
 	r->stack.pid = s->pid;
 	r->stack.tid = s->tid;
@@ -183,7 +199,7 @@ static void read_stack(struct reader_role *r, struct reader_client *client, cons
 	if (!is_there || !is_in_time(r, s)) {
 		refuse_span(r);
 		if (!is_there || !is_likely_in_time(r, s))
-			r->stack.result = FRAME_RECORD_LATE;
+			refuse_frames(r);
 	}
 	r->stack.read_ns = r->last.time_ns;
 	r->context.read_ns = r->last.time_ns;

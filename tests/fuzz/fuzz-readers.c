@@ -83,8 +83,18 @@ static void ask(struct world *w)
 static size_t fill(struct world *w, unsigned int type, void *buf)
 {
 	struct frame_record_text text = {.type = FRAME_RECORD_TEXT, .n = 3, .text = "one"};
-	struct frame_record_code code = {.type = FRAME_RECORD_CODE, .pid = PID, .n = 1};
-	struct frame_record_stack stack = {.type = FRAME_RECORD_STACK, .pid = PID, .tid = PID};
+	/* Of two interpreters, in turns, whose frames each stack has. */
+	struct frame_record_code code = {.type = FRAME_RECORD_CODE,
+					 .pid = PID,
+					 .kind = w->time_ns % 2 ? RUNTIME_KIND_RUBY
+								: RUNTIME_KIND_CPYTHON,
+					 .image = 0x1000 + w->time_ns % 2 * 0x1000,
+					 .n = 1};
+	struct frame_record_stack stack = {.type = FRAME_RECORD_STACK,
+					   .pid = PID,
+					   .tid = PID,
+					   .n_others = w->time_ns % 2,
+					   .others = {{.n = w->time_ns % 2}}};
 
 	switch (type) {
 	case FRAME_RECORD_TEXT:
@@ -132,7 +142,9 @@ static void use_ring(void *ctx)
 {
 	struct world *w = ctx;
 
-	w->interpreter = readers_add_interpreter(w->readers, &its_process, 0x1000, 8, 1, 1);
+	w->interpreter = readers_add_interpreter(
+		w->readers, &its_process, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000, 0x2000}, 8, 1,
+		1);
 	for (unsigned int i = 0; w->interpreter && i < MAX_RECORDS && w->p < w->end; i++) {
 		unsigned int type = take(w);
 

@@ -149,9 +149,8 @@ static void write_recorded(const struct recording *r, uint32_t without, int memo
 }
 
 /* Returns the memory, which is theirs. */
-static int add_recorded(const struct recording *r, uint32_t without)
+static int add_recorded_as(const struct recording *r, uint32_t without, struct message *m)
 {
-	struct message m = {.type = MESSAGE_CLIENT};
 	int memory = memfd_create("memory", MFD_CLOEXEC), maps = memfd_create("maps", MFD_CLOEXEC);
 
 	write_recorded(r, without, memory);
@@ -162,10 +161,17 @@ static int add_recorded(const struct recording *r, uint32_t without)
 			(void)dprintf(maps, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 \n",
 				      range->at, range->at + range->n + 1);
 	}
-	m.client.pid = m.client.own_pid = PID;
-	m.client.image = r->image;
-	CHECK_INT(clients_add(clients, &m, memory, maps), ==, 0);
+	m->client.pid = m->client.own_pid = PID;
+	CHECK_INT(clients_add(clients, m, memory, maps), ==, 0);
 	return memory;
+}
+
+static int add_recorded(const struct recording *r, uint32_t without)
+{
+	struct message m = {.type = MESSAGE_CLIENT};
+
+	m.client.images[0] = r->image;
+	return add_recorded_as(r, without, &m);
 }
 
 /* Texts and ranges of code that come before a stack. */
@@ -261,6 +267,50 @@ static void test_python(void)
 {
 	check_version("3.9");
 	check_version("3.13");
+}
+
+static uint32_t n_of_first(const struct frame_record_stack *s)
+{
+	uint32_t n = s->n;
+
+	for (uint32_t k = 0; k < s->n_others; k++)
+		n -= s->others[k].n;
+	return n;
+}
+
+/* Of several interpreters in a process each has its own frames and result, in their order. */
+static void test_several(void)
+{
+	static struct frame_record_stack stack;
+	struct message m = {.type = MESSAGE_CLIENT};
+	struct recording recorded;
+	size_t n_bytes;
+	uint8_t *bytes = (uint8_t *)recorded_file_load("cpython/", "3.13", "gz", &n_bytes);
+	uint32_t n;
+
+	CHECK(recording_parse(&recorded, bytes, n_bytes));
+	for (int i = 0; i < 3; i++)
+		m.client.images[i] = i == 1 ? 0x10000 : recorded.image;
+	begin();
+	add_recorded_as(&recorded, UINT32_MAX, &m);
+	for (int i = 0; i < 20; i++)
+		client_read(clients_find(clients, PID),
+			    &(struct client_sample){.tid = (uint32_t)recorded.samples[0].r[0]},
+			    teller, &stack);
+	take_told();
+	CHECK_INT(n_codes, ==, 2);
+	CHECK_INT(stack.result, ==, FRAME_RECORD_WHOLE);
+	CHECK_INT(stack.n_others, ==, 2);
+	CHECK_INT(stack.others[0].result, ==, FRAME_RECORD_LATE);
+	CHECK_INT(stack.others[0].n, ==, 0);
+	CHECK_INT(stack.others[1].result, ==, FRAME_RECORD_WHOLE);
+	n = n_of_first(&stack);
+	CHECK_INT(n, >, 1);
+	CHECK_INT(stack.others[1].n, ==, n);
+	CHECK(memcmp(stack.frames, stack.frames + n, n * sizeof(stack.frames[0])) == 0);
+	end();
+	free(bytes);
+	recording_deinit(&recorded);
 }
 
 /* The first thread's result without a range of memory, of which the sample may have a copy. */
@@ -371,7 +421,7 @@ static void test_other_namespace(void)
 	begin();
 	m.client.pid = PID;
 	m.client.own_pid = 1;
-	m.client.image = 0x10000;
+	m.client.images[0] = 0x10000;
 	CHECK_INT(clients_add(clients, &m, open_null(), open_null()), ==, 0);
 	client_read(clients_find(clients, PID), &sample, teller, &stack);
 	CHECK_INT(stack.result, ==, FRAME_RECORD_LATE);
@@ -511,6 +561,7 @@ int main(void)
 	RUN(test_other_namespace);
 	NEED_X86_64();
 	RUN(test_python);
+	RUN(test_several);
 	RUN(test_copied_stack);
 	RUN(test_loading);
 #ifdef __x86_64__

@@ -96,6 +96,7 @@ static void put_code(void)
 		.type = FRAME_RECORD_CODE,
 		.pid = PID,
 		.kind = RUNTIME_KIND_CPYTHON,
+		.image = 0x1000,
 		.n = 1,
 		.ranges = {{EVAL, EVAL + 100}},
 	};
@@ -400,7 +401,8 @@ static void test_refused(void)
 {
 	struct runtime_frames got;
 
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
+	interpreter = readers_add_interpreter(
+		readers, &its_process, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000}, 8, 1, time_ns);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	readers_refuse(readers, PID);
@@ -413,13 +415,14 @@ static void test_refused(void)
 /* A process gets the number of one that has ended, of which samples may still come. */
 static void test_a_number_again(void)
 {
-	struct interpreter *former =
-		readers_add_interpreter(readers, &its_process, 0x2000, 8, 1, time_ns);
+	struct interpreter *former = readers_add_interpreter(
+		readers, &its_process, (const uint64_t[CLIENT_MAX_IMAGES]){0x2000}, 8, 1, time_ns);
 	struct interpreter *now;
 	struct runtime_frames got;
 
 	expect_told(MESSAGE_INTERPRETER);
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
+	interpreter = readers_add_interpreter(
+		readers, &its_process, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000}, 8, 1, time_ns);
 	CHECK(former && interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_code();
@@ -438,6 +441,66 @@ static void test_a_number_again(void)
 	expect_told(MESSAGE_CLIENT_GONE);
 }
 
+/* Frames of a second interpreter follow those of the first: their native calls say how they are
+ * nested. A stack from before it was told lacks them. */
+static void test_two(void)
+{
+	struct frame_record_code code = {
+		.type = FRAME_RECORD_CODE,
+		.pid = PID,
+		.kind = RUNTIME_KIND_RUBY,
+		.image = 0x3000,
+		.n = 1,
+		.ranges = {{0x300f, 0x3010}},
+	};
+	struct frame_record_stack s = {
+		.type = FRAME_RECORD_STACK,
+		.time_ns = ++time_ns,
+		.pid = PID,
+		.tid = PID,
+		.n = 6,
+		.n_others = 1,
+		.others = {{FRAME_RECORD_WHOLE, 2}},
+	};
+	static const uint32_t order[] = {0, 1, 4, 5, 2, 3};
+	struct runtime_frames got;
+
+	interpreter = readers_add_interpreter(readers, &its_process,
+					      (const uint64_t[CLIENT_MAX_IMAGES]){0x1000, 0x3000},
+					      8, 1, time_ns);
+	CHECK(interpreter);
+	expect_told(MESSAGE_INTERPRETER);
+	put_code();
+	CHECK(frame_ring_put(ring, &code, sizeof(code)));
+	/* Of one that is no more. */
+	code.image = 0x5000;
+	code.kind = RUNTIME_KIND_PHP;
+	CHECK(frame_ring_put(ring, &code, sizeof(code)));
+	make_whole();
+	frames[3].address = 0x300f;
+	put_anchor(3, object(4));
+	for (uint32_t i = 0; i < s.n; i++)
+		s.frames[i] =
+			(struct frame_record_frame){.line = 10 + i, .address = object(i) | (i % 2)};
+	CHECK(frame_ring_put(
+		ring, &s, offsetof(struct frame_record_stack, frames) + s.n * sizeof(s.frames[0])));
+	CHECK_INT(ask_at(time_ns, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.n, ==, ARRAY_SIZE(order));
+	for (uint32_t i = 0; i < got.n; i++) {
+		CHECK_INT(got.items[i].line, ==, 10 + order[i]);
+		CHECK_INT(got.items[i].runtime, ==,
+			  order[i] < 4 ? PROFILE_RUNTIME_CPYTHON : PROFILE_RUNTIME_RUBY);
+	}
+	/* More frames of others than there are. */
+	s.time_ns = ++time_ns;
+	s.others[0].n = 7;
+	CHECK(frame_ring_put(
+		ring, &s, offsetof(struct frame_record_stack, frames) + s.n * sizeof(s.frames[0])));
+	CHECK_INT(ask_at(time_ns, true, &got), ==, FRAME_SOURCE_MISSED);
+	readers_free_interpreter(readers, interpreter);
+	expect_told(MESSAGE_CLIENT_GONE);
+}
+
 /* One more than there is room for: it gets the place of one that has ended, or of the one that has
  * had no sample for a minute, and for the longest time. */
 static void test_room(void)
@@ -448,22 +511,27 @@ static void test_room(void)
 
 	for (uint32_t i = 0; i < READERS_MAX_INTERPRETERS; i++) {
 		p.pid = 1000 + i;
-		all[i] = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + i);
+		all[i] = readers_add_interpreter(readers, &p,
+						 (const uint64_t[CLIENT_MAX_IMAGES]){0x1000}, 8, 1,
+						 time_ns + i);
 		CHECK(all[i]);
 		expect_told_of(MESSAGE_INTERPRETER, p.pid);
 	}
 	CHECK(interpreter_is_in(all[0], time_ns + 1000));
 	p.pid = 5000;
-	CHECK(!readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + minute));
+	CHECK(!readers_add_interpreter(readers, &p, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000}, 8,
+				       1, time_ns + minute));
 	expect_told(MESSAGE_N_TYPES);
-	one_more = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + minute + 1);
+	one_more = readers_add_interpreter(readers, &p, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000},
+					   8, 1, time_ns + minute + 1);
 	CHECK(one_more);
 	expect_told_of(MESSAGE_CLIENT_GONE, 1001);
 	expect_told_of(MESSAGE_INTERPRETER, p.pid);
 	/* One that has ended need not have been idle. */
 	interpreter_set_ended(all[7]);
 	p.pid = 5001;
-	another = readers_add_interpreter(readers, &p, 0x1000, 8, 1, time_ns + 10);
+	another = readers_add_interpreter(readers, &p, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000},
+					  8, 1, time_ns + 10);
 	CHECK(another);
 	expect_told_of(MESSAGE_CLIENT_GONE, 1007);
 	expect_told_of(MESSAGE_INTERPRETER, p.pid);
@@ -544,7 +612,8 @@ static void test_blocked_in_none(void)
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
-	interpreter = readers_add_interpreter(readers, &its_process, 0x1000, 8, 1, time_ns);
+	interpreter = readers_add_interpreter(
+		readers, &its_process, (const uint64_t[CLIENT_MAX_IMAGES]){0x1000}, 8, 1, time_ns);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_text("one");
@@ -560,6 +629,7 @@ static void on_ready(void *ctx)
 	RUN(test_keys);
 	readers_free_interpreter(readers, interpreter);
 	expect_told(MESSAGE_CLIENT_GONE);
+	RUN(test_two);
 	RUN(test_a_number_again);
 	RUN(test_refused);
 	RUN(test_blocked);
