@@ -302,3 +302,5 @@ check-runtimes: perfwalk
 		python3 $(srcdir)/tests/system/ruby.py
 	PYTHON_SECONDS=$${PYTHON_SECONDS:-11} PYTHON_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
 		python3 $(srcdir)/tests/system/python.py
+	NESTED_SECONDS=$${NESTED_SECONDS:-21} NESTED_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/interpreter_lives.py

@@ -294,32 +294,129 @@ def check_two(python):
               f"debug runtime shows two interpreters of a process{said[0].stderr}")
 
 
-def check_both_run(python):
-    """Of two interpreters in a process one is read. Stacks through the other one, whichever it is, say that it is not."""
+# Python calls Ruby, that calls Python, and so on. Each says once what its own stack is where it is deepest.
+NESTED = """
+import ctypes, sys, time
+ruby = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+ruby.ruby_init()
+callback = ctypes.CFUNCTYPE(ctypes.c_ulong, ctypes.c_ulong)
+sleeps, told = sys.argv[2] == "sleeps", False
+def nest_python_1():
+    ruby.rb_eval_string(b"nest_ruby_2")
+@callback
+def nest_python_3(self):
+    ruby.rb_eval_string(b"nest_ruby_4")
+    return self
+@callback
+def nest_python_5(self):
+    global told
+    f = sys._getframe()
+    while f and not told:
+        print("python", f.f_code.co_name, flush=True)
+        f = f.f_back
+    told = True
+    if sleeps:
+        time.sleep(0.05)
+    for i in range(0 if sleeps else 100):
+        sorted(range(9999))
+    return self
+ruby.rb_define_global_function(b"call_3", nest_python_3, 0)
+ruby.rb_define_global_function(b"call_5", nest_python_5, 0)
+ruby.rb_eval_string(b'''
+def nest_ruby_2() = [1].each { call_3 }
+def nest_ruby_4
+  $told ||= caller(0).each { |l| puts "ruby #{l[/`(.*)\'/, 1]}" }
+  $stdout.flush
+  $sleeps ? sleep(0.05) : 1000000.times { |i| i % 7 }
+  call_5
+end''')
+ruby.rb_eval_string(b"$sleeps = %s" % str(sleeps).lower().encode())
+while True:
+    nest_python_1()
+"""
+# By their calls, outermost first; and where each native call of an evaluation begins, but for the innermost one. The second string that Ruby
+# evaluates has the name of the function that it is evaluated in.
+OUTER = ["<module>", "nest_python_1", "<main>", "nest_ruby_2", "each", "block in nest_ruby_2", "call_3", "nest_python_3",
+         "block in nest_ruby_2", "nest_ruby_4"]
+INNER = [["times", "block in nest_ruby_4"], ["sleep"], ["call_5", "nest_python_5"]]
+BEGINS = [0, 2, 7, 8]
+SECONDS, RATE = float(os.environ.get("NESTED_SECONDS", 2)), os.environ.get("NESTED_RATE", "199")
+RUNTIME_MARKERS = {"[interpreter not read]", "[interpreter not read in time]", "[runtime frames not proven]"}
+# A blocked thread's stack has one.
+OTHER_MARKERS = (RUNTIME_MARKERS | {"[truncated stack]"}) - {"[interpreter not read]"}
+
+
+def plain(stack):
+    return [re.sub(r"_\[.\]$", "", f) for f in stack.user]
+
+
+def is_nested(names):
+    """Do their frames say what the native calls of the interpreters say? Where each has begun, its first frame is there."""
+    native = ["p" if f.startswith("_PyEval_EvalFrameDefault") else "r" for f in names if f.startswith(("_PyEval_EvalFrameDefault", "rb_vm_exec"))]
+    n_calls = sum(1 for i, f in enumerate(native) if i == 0 or native[i - 1] != f)
+    known = set(OUTER) | {f for path in INNER for f in path}
+    got = [f for f in names if f in known]
+    begun = [len(got) > at for at in BEGINS] + ["nest_python_5" in got]
+    return any(got == (OUTER + path)[:len(got)] for path in INNER) and sum(begun) == n_calls
+
+
+def nested_stacks(python, library, what, *options):
+    """Of a program of both, that works or sleeps, for some seconds of its CPU time, or of its life."""
+    p = rig.start([python, "-c", NESTED, library, what], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    said = {"python": [], "ruby": []}
+    while not said["python"] or said["python"][-1] != "<module>":
+        language, name = p.stdout.readline().rstrip("\n").split(" ", 1)
+        said[language].append(name)
+    folded = rig.path("nested.folded")
+    if what == "works":
+        rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", RATE, "-o", folded, *options)
+    else:
+        rig.record("-p", p.pid, "-d", "3", "-o", folded, *options)
+    rig.kill(p.pid, 9)
+    rig.end(p)
+    return said, rig.read_folded(folded)
+
+
+def check_nested(python):
+    """Two interpreters in a process that call each other: their frames are nested as the program nests them, at samples
+    and where a thread blocks."""
     libraries = sorted(glob.glob("/usr/lib/*/libruby-*.so.*"))
     if not libraries:
         print("left out: libruby is not here")
         return
-    code = ("import ctypes, sys, time\nruby = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)\nruby.ruby_init()\n"
-            "def chain_alone():\n    end = time.process_time() + 0.1\n    while time.process_time() < end:\n        sorted(range(9999))\n"
-            "def chain_calls():\n    ruby.rb_eval_string(b'def chain_ruby() = 2000000.times { |i| i % 7 }\\nchain_ruby')\n"
-            "while True:\n    chain_alone()\n    chain_calls()\n")
-    p = rig.start([python, "-c", code, libraries[0]])
-    rig.wait_for("it runs", lambda: rig.cpu_seconds(p.pid) > 0.5)
-    folded = rig.path("both.folded")
-    rig.record_cpu(2, [p.pid], "-p", p.pid, "-F", "199", "-o", folded)
-    rig.end(p)
-    counts = {"whole": 0, "said": 0, "silent": 0}
-    for s in rig.read_folded(folded):
-        names = {re.sub(r"_\[.\]$", "", f) for f in s.user}
-        if {"[interpreter not read in time]", "[runtime frames not proven]"} & names:
-            continue
-        lacks = ("_PyEval_EvalFrameDefault" in names and not {"<module>", "chain_alone", "chain_calls"} & names or
-                 "rb_vm_exec" in names and "<main>" not in names)
-        counts["said" if "[interpreter not read]" in names else "silent" if lacks else "whole"] += s.n
-    rig.check(counts["said"] > 30 and counts["silent"] == 0, f"two interpreters: stacks say that one of them is not read: {counts}")
-    other = sum(s.n for s in rig.read_folded(folded) if {"chain_ruby", "chain_calls", "chain_alone"} & set(s.user))
-    rig.check(other > 30, f"two interpreters: {other} stacks have functions of the other one")
+    for what, options in (("works", ()), ("sleeps", ("--off-cpu",))):
+        said, stacks = nested_stacks(python, libraries[0], what, *options)
+        rig.check([f for f in OUTER + ["nest_python_5"] if f in said["python"]] == said["python"][::-1], f"Python says the same: {said['python']}")
+        rig.check([f for f in OUTER if f not in said["python"]] == said["ruby"][::-1], f"and Ruby: {said['ruby']}")
+        ready = [(plain(s), s.n) for s in stacks if not RUNTIME_MARKERS & set(s.user)]
+        wrong = [(names, n) for names, n in ready if not is_nested(names) and "[truncated stack]" not in names]
+        total = rig.total(stacks)
+        counts = {f: sum(n for names, n in ready if f in names and is_nested(names)) for f in ("times", "sleep", "nest_python_5")}
+        marked = total - sum(n for _, n in ready)
+        rig.check(sum(n for _, n in wrong) < 0.01 * total, f"{what}: {sum(n for _, n in wrong)} of {total} are nested otherwise, {marked} marked {wrong[:2] or ''}")
+        rig.check(counts["sleep" if options else "times"] > 0.1 * total and counts["nest_python_5"] > 0.005 * total, f"{what}: {counts} of {total}")
+
+
+def check_left_out(python):
+    """Of interpreters on two filesystems those on one are read. Stacks through the other one say that it is not."""
+    libraries = sorted(glob.glob("/usr/lib/*/libruby-*.so.*"))
+    copy = os.path.join("/dev/shm", f"libruby-{os.getpid()}.so")
+    if not libraries or os.stat("/dev/shm").st_dev == os.stat(libraries[0]).st_dev:
+        print("left out: libruby, or another filesystem, is not here")
+        return
+    shutil.copy(libraries[0], copy)
+    try:
+        for what, options in (("works", ()), ("sleeps", ("--off-cpu",))):
+            _, stacks = nested_stacks(python, copy, what, *options)
+            counts = {"said": 0, "silent": 0}
+            for s in stacks:
+                names = set(plain(s))
+                if names & {"_PyEval_EvalFrameDefault", "rb_vm_exec"} and not names & OTHER_MARKERS:
+                    counts["said" if "[interpreter not read]" in names else "silent"] += s.n
+            rig.check(counts["silent"] == 0 and (options or counts["said"] > 0.5 * rig.total(stacks)),
+                      f"{what}: stacks say that one of two interpreters is not read: {counts}")
+    finally:
+        os.unlink(copy)
 
 
 def main():
@@ -357,7 +454,8 @@ def main():
     check_all_hidden(python, env)
     check_none()
     check_two(python)
-    check_both_run(python)
+    check_nested(python)
+    check_left_out(python)
 
 
 rig.run(main)
