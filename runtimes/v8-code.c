@@ -190,6 +190,12 @@ static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc
 
 /* ---- Remembered code ---- */
 
+/* What is at a pc. Where one isolate ends, the next one puts its code. */
+static uint64_t word_at_pc(struct v8 *v, uint64_t pc)
+{
+	return memory_u64(&v->memory, pc - pc % sizeof(uint64_t));
+}
+
 static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool innermost)
 {
 	struct v8_known_code fresh = {
@@ -201,8 +207,10 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	if (!find_code(v, pc, &fresh.code, &none)) {
 		fresh.code.at = 0;
 		/* Not because of the budget. */
-		if (none && v->below.reads_left > 0 && v->below.bytes_left > CHUNK)
+		if (none && v->below.reads_left > 0 && v->below.bytes_left > CHUNK) {
+			fresh.word = word_at_pc(v, pc);
 			*k = fresh;
+		}
 		return false;
 	}
 	if (fresh.code.kind > (uint32_t)v8_value(v, V8_KIND_BASELINE) &&
@@ -269,7 +277,7 @@ const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermo
 	struct v8_known_code *k = slot_of(v, pc, innermost);
 
 	if (is_known(v, k, pc, innermost)) {
-		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
+		if (!k->code.at && k->n_uses++ < USES_OF_NONE && k->word == word_at_pc(v, pc))
 			return NULL;
 		if (is_there(v, k) && has_its_functions(v, k))
 			return k;

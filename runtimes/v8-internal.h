@@ -109,6 +109,7 @@ struct v8_known_code {
 	uint64_t pc;
 	struct v8_code code; /* at 0: there is none */
 	uint32_t first, n;   /* rows of places, of optimized code */
+	uint64_t word;	     /* at the pc, where there is no code */
 	uint32_t n_uses, owner;
 	uint8_t innermost, shape; /* enum v8_shape */
 	uint8_t return_register;

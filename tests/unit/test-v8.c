@@ -85,20 +85,39 @@ static bool refuse(void *ctx, uint64_t address, void *ret, size_t n)
 	return false;
 }
 
-/* Code in memory that cannot be read yet, as if a program had just got it, is found later. */
-static void test_unread(void)
+static bool read_zeros(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (address >= v8->image.start && address < v8->image.end)
+		return recording_read(ctx, address, ret, n);
+	memset(ret, 0, n);
+	return true;
+}
+
+static void check_later(bool (*before)(void *, uint64_t, void *, size_t))
 {
 	for (int v = 0; v < N_VERSIONS; v++) {
 		bool (*read)(void *, uint64_t, void *, size_t);
 
 		open_version(versions[v]);
 		read = v8->below.read;
-		v8->below.read = refuse;
+		v8->below.read = before;
 		free(walk_all());
 		v8->below.read = read;
 		free(recorded_process_check(&node, versions[v]));
 		close_version();
 	}
+}
+
+/* Code in memory that cannot be read yet, as if a program had just got it, is found later. */
+static void test_unread(void)
+{
+	check_later(refuse);
+}
+
+/* Code that a worker put where that of another one had been, which had ended when it was read. */
+static void test_emptied(void)
+{
+	check_later(read_zeros);
 }
 
 static void test_missing(void)
@@ -474,6 +493,7 @@ int main(void)
 	RUN(test_recorded);
 	RUN(test_remembered);
 	RUN(test_unread);
+	RUN(test_emptied);
 	RUN(test_missing);
 	RUN(test_reused);
 	RUN(test_believed);
