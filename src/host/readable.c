@@ -11,7 +11,13 @@
 #include "util/clock.h"
 #include "util/memory-file.h"
 
-enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536, REST_TIMES = 20 };
+enum {
+	MAX_RANGES = 16384,
+	CHUNK_BYTES = 65536,
+	REST_TIMES = 20,
+	/* For another process to open them, or because others have the CPU: that costs little. */
+	REST_TIMES_OF_WAITING = 4,
+};
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
 
 void readable_deinit(struct readable *r)
@@ -119,6 +125,17 @@ static uint64_t max_delay_ns(const struct readable *r, uint64_t now)
 	return of_life < most ? of_life : most;
 }
 
+/* Reads them, and returns how long not to do so again. */
+static uint64_t read_and_rest_ns(struct readable *r)
+{
+	uint64_t cpu_ns = clock_get_ns(CLOCK_THREAD_CPUTIME_ID), ns = clock_monotonic_ns();
+
+	read_maps(r);
+	cpu_ns = REST_TIMES * (clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns);
+	ns = REST_TIMES_OF_WAITING * (clock_monotonic_ns() - ns);
+	return cpu_ns > ns ? cpu_ns : ns;
+}
+
 bool readable_has(struct readable *r, uint64_t address, size_t n)
 {
 	uint64_t now, least, most;
@@ -128,8 +145,7 @@ bool readable_has(struct readable *r, uint64_t address, size_t n)
 	now = clock_monotonic_ns();
 	if (now < r->next_ns)
 		return false;
-	read_maps(r);
-	least = REST_TIMES * (clock_monotonic_ns() - now);
+	least = read_and_rest_ns(r);
 	least = least > r->min_delay_ns ? least : r->min_delay_ns;
 	most = max_delay_ns(r, now);
 	r->delay_ns = find(r, address, n) ? 0 : 2 * r->delay_ns;

@@ -23,7 +23,8 @@ struct readable {
 	void *ctx;
 	uint32_t major, minor; /* of the filesystem */
 	size_t max_bytes;      /* of the text of maps */
-	/* The first back-off; longer if it took more than a twentieth of that to read them. */
+	/* The first back-off; longer if it took more than a twentieth of that, as CPU time, or a
+	 * quarter, with all waiting, to read them. */
 	uint64_t min_delay_ns;
 	uint64_t max_delay_ns; /* the last one; 0: a minute */
 	/* When the process began, or something in it that has memory of its own; 0: long ago. Until
