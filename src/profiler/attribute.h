@@ -99,7 +99,7 @@ void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, boo
 bool attribution_follows_blocks(const struct attribution *a);
 /*
  * How soon the next drain should come. The frames of some runtimes are read late, and whose process
- * has ended by then has none: so a young one is read when a twentieth of its life has passed since
+ * has ended by then has none: so a young one is read when a fortieth of its life has passed since
  * the last time. Of interpreters we find the next one soon that begins after one. UINT64_MAX: there
  * is none.
  */

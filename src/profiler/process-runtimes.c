@@ -12,7 +12,7 @@
 
 #define LEFT_OUT_NS    (60 * NSEC_PER_SEC)
 #define YOUNG_DRAIN_NS (10 * NSEC_PER_MSEC)
-#define DRAINS_OF_LIFE 20
+#define DRAINS_OF_LIFE 40
 #define MARKED_RANK    2 /* what a file exports is as certain as a library's name */
 
 static int rank_of(const char *path, enum runtime_use use)
