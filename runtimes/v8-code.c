@@ -196,6 +196,33 @@ static uint64_t word_at_pc(struct v8 *v, uint64_t pc)
 	return memory_u64(&v->memory, pc - pc % sizeof(uint64_t));
 }
 
+static bool is_known(const struct v8 *v, const struct v8_known_code *k, uint64_t pc, bool innermost)
+{
+	return k->owner == v->owner && k->pc == pc && k->innermost == innermost;
+}
+
+/* fresh: what k is to say of the pc, if there was no code before. */
+static void learn_none(struct v8 *v, struct v8_known_code *k, const struct v8_known_code *fresh,
+		       bool none)
+{
+	bool was_there = is_known(v, k, fresh->pc, fresh->innermost) && k->code.at;
+
+	/* It may be because of the budget. */
+	if (v->below.reads_left == 0 || v->below.bytes_left <= CHUNK)
+		return;
+	if (!was_there && !none) {
+		k->pc = 0;
+		return;
+	}
+	if (!was_there) {
+		*k = *fresh;
+		k->code.at = 0;
+	}
+	k->gone = was_there;
+	k->n_uses = 0;
+	k->word = word_at_pc(v, fresh->pc);
+}
+
 static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool innermost)
 {
 	struct v8_known_code fresh = {
@@ -203,16 +230,11 @@ static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool inner
 	bool none;
 
 	v->stats.learned++;
-	k->pc = 0;
 	if (!find_code(v, pc, &fresh.code, &none)) {
-		fresh.code.at = 0;
-		/* Not because of the budget. */
-		if (none && v->below.reads_left > 0 && v->below.bytes_left > CHUNK) {
-			fresh.word = word_at_pc(v, pc);
-			*k = fresh;
-		}
+		learn_none(v, k, &fresh, none);
 		return false;
 	}
+	k->pc = 0;
 	if (fresh.code.kind > (uint32_t)v8_value(v, V8_KIND_BASELINE) &&
 	    !push_functions(v, &fresh)) {
 		v->memo->places.n = fresh.first;
@@ -235,17 +257,12 @@ static struct v8_known_code *slot_of(struct v8 *v, uint64_t pc, bool innermost)
 	return &v->memo->codes[hash_combine(hash_combine(pc, innermost), v->owner) % V8_N_CODES];
 }
 
-static bool is_known(const struct v8 *v, const struct v8_known_code *k, uint64_t pc, bool innermost)
-{
-	return k->owner == v->owner && k->pc == pc && k->innermost == innermost;
-}
-
 /* Is the remembered code still there? */
 static bool is_there(struct v8 *v, struct v8_known_code *k)
 {
 	struct v8_code now;
 
-	if (!k->code.at)
+	if (!k->code.at || k->gone)
 		return false;
 	if (trust_has(&k->trust, &v->walks))
 		return true;
@@ -277,13 +294,21 @@ const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermo
 	struct v8_known_code *k = slot_of(v, pc, innermost);
 
 	if (is_known(v, k, pc, innermost)) {
-		if (!k->code.at && k->n_uses++ < USES_OF_NONE && k->word == word_at_pc(v, pc))
+		if ((!k->code.at || k->gone) && k->n_uses++ < USES_OF_NONE &&
+		    k->word == word_at_pc(v, pc))
 			return NULL;
 		if (is_there(v, k) && has_its_functions(v, k))
 			return k;
 		v->stats.stale++;
 	}
 	return learn(v, k, pc, innermost) ? k : NULL;
+}
+
+const struct v8_known_code *v8_code_before(struct v8 *v, uint64_t pc, bool innermost)
+{
+	struct v8_known_code *k = slot_of(v, pc, innermost);
+
+	return is_known(v, k, pc, innermost) && k->gone && has_its_functions(v, k) ? k : NULL;
 }
 
 const struct v8_known_code *v8_code_at(struct v8 *v, uint64_t word)

@@ -113,6 +113,7 @@ struct v8_known_code {
 	uint32_t n_uses, owner;
 	uint8_t innermost, shape; /* enum v8_shape */
 	uint8_t return_register;
+	bool gone; /* the code was there, and is no longer */
 	/* Of baseline code: where its first bytecode's code begins, and the place that the pc is at
 	 * in a bytecode array. */
 	uint32_t entry;
@@ -281,6 +282,9 @@ bool v8_copies_find(struct v8 *v, const struct runtime_regs *regs);
 
 /* v8-code.c. What is at pc; NULL: no code that can be proven. Valid while no other is found. */
 const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);
+/* What was at pc when v8_code_find() found it last, if no code is there now; its functions are
+ * where they were then. At the sample it may have been other code. NULL: there was none. */
+const struct v8_known_code *v8_code_before(struct v8 *v, uint64_t pc, bool innermost);
 /* Whether a pc of baseline code, or behind a call there, is in front of the first bytecode. */
 static inline bool v8_is_baseline_entry(const struct v8_known_code *k)
 {

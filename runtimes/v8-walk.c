@@ -367,6 +367,22 @@ static enum runtime_step step_own(struct v8_walk *w, bool unknown)
 	return go_by_fp(w, &f);
 }
 
+/*
+ * Optimized code that the collector has moved or freed since the sample. Nothing is at the pc now,
+ * so what was there before is believed if the frame is one of the function that it was made of.
+ */
+static const struct v8_known_code *find_gone(struct v8_walk *w)
+{
+	const struct runtime_regs *r = w->regs;
+	const struct v8_known_code *k = v8_code_before(w->v, r->pc, r->innermost);
+	struct v8_frame f;
+
+	if (!k || k->code.kind <= (uint32_t)v8_value(w->v, V8_KIND_BASELINE) ||
+	    (r->innermost && k->shape != V8_SHAPE_FULL) || !read_frame(w, &f))
+		return NULL;
+	return is_frame_of(w, &f, k) ? k : NULL;
+}
+
 /* ---- All ---- */
 
 static bool is_spent(const struct v8 *v)
@@ -396,6 +412,8 @@ enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
 		v->leaf_bytecode = 0;
 	if (!k && regs->innermost && !regs->file_end && !v8_is_in_file(v, regs->pc))
 		known = v8_copies_find(v, regs);
+	if (!k && !known)
+		k = find_gone(&w);
 	known |= k != NULL;
 	/* A regular expression, or a copy of the interpreter's loop for one function. */
 	if (k && k->code.kind < (uint32_t)v8_value(v, V8_KIND_BASELINE))

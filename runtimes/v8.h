@@ -12,7 +12,8 @@
  * code is found from its address. The address of a function alone proves nothing. What we remember
  * of an address is compared with its contents now: with the number of the script and the position
  * in it, or, for objects that stayed the same for long (trust.h), in most walks with its own words
- * alone. A frame without a proof is reported without a name.
+ * alone. Optimized code that is gone is taken for what it was when it was seen last, if the frame
+ * has the function that it was made of. A frame without a proof is reported without a name.
  *
  * Not thread-safe. Bounded: about 4 MiB of memory for all processes, and 4 KiB for each; a budget
  * of reads for each walk.

@@ -427,6 +427,40 @@ static void test_freed_code(void)
 	}
 }
 
+/* Walks of before and after optimized code was freed that had been met. */
+static void check_gone_code(const char *version, bool moves, bool finds)
+{
+	char *before, *after;
+
+	open_version(version);
+	before = walk_all();
+	free_code();
+	if (moves)
+		move_functions();
+	after = walk_all();
+	CHECK(strstr(before, " inlined\n") != NULL);
+	CHECK_INT(strstr(after, " inlined\n") != NULL, ==, finds);
+	CHECK(finds || strstr(after, "[JavaScript function not proven]") != NULL);
+	free(after);
+	free(before);
+	close_version();
+}
+
+/* The frame is one of the function that the code was made of: of these versions, one was looked at
+ * when the process was recorded. */
+static void test_gone_code(void)
+{
+	check_gone_code("16", false, true);
+	check_gone_code("26", false, true);
+}
+
+/* Frames of others, which may have had code there before it was freed, too. */
+static void test_gone_code_of_others(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++)
+		check_gone_code(versions[v], true, false);
+}
+
 /* ---- Copies of V8's built-in functions ---- */
 
 enum { COPY = 0x700000000000, COPY_BYTES = 0x180000, ISOLATE = 0x710000000000 };
@@ -534,6 +568,8 @@ int main(void)
 	RUN(test_cut);
 	RUN(test_spent);
 	RUN(test_freed_code);
+	RUN(test_gone_code);
+	RUN(test_gone_code_of_others);
 	RUN(test_copies);
 	RUN(test_no_copies);
 	return 0;
