@@ -22,26 +22,29 @@ import agreement  # beside this file
 
 WORKLOADS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../workloads")
 PYTHON = os.path.realpath(sys.executable)
-# Each does pieces of work for some seconds of CPU time, once it is told to begin, and says what one takes.
+# Each does pieces of work for some seconds of CPU time whenever it is told to, and says what one took.
 WORK = {
     "py": "import sys, time\nc = time.process_time\ndef f(n):\n    return n if n < 2 else f(n - 1) + f(n - 2)\n"
-          "f(18); print('ready', flush=True); sys.stdin.readline(); n, a = 0, c()\n"
-          "while c() - a < float(sys.argv[1]):\n    f(18); n += 1\nprint((c() - a) / n, flush=True)\n",
+          "f(18); print('ready', flush=True)\nwhile sys.stdin.readline():\n    n, a = 0, c()\n"
+          "    while c() - a < float(sys.argv[1]):\n        f(18); n += 1\n    print((c() - a) / n, flush=True)\n",
     "rb": "c = -> { Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }\ndef f(n) = n < 2 ? n : f(n - 1) + f(n - 2)\n"
-          "f(18); puts 'ready'; $stdout.flush; $stdin.gets; n = 0; a = c.()\n"
-          "while c.() - a < ARGV[0].to_f do f(18); n += 1 end\nputs (c.() - a) / n; $stdout.flush\n",
-    "php": "<?php\nfunction c() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6; }\n"
+          "f(18); puts 'ready'; $stdout.flush\nwhile $stdin.gets do n = 0; a = c.()\n"
+          "while c.() - a < ARGV[0].to_f do f(18); n += 1 end\nputs (c.() - a) / n; $stdout.flush end\n",
+    "php": "<?php\nfunction c() { $u = getrusage(); return $u['ru_utime.tv_sec'] + $u['ru_utime.tv_usec'] / 1e6\n"
+           "+ $u['ru_stime.tv_sec'] + $u['ru_stime.tv_usec'] / 1e6; }\n"
            "function f($n) { return $n < 2 ? $n : f($n - 1) + f($n - 2); }\n"
-           "f(18); echo \"ready\\n\"; fgets(STDIN); $n = 0; $a = c();\n"
-           "while (c() - $a < $argv[1]) { f(18); $n++; } echo (c() - $a) / $n, \"\\n\";\n",
-    "js": "const c = () => process.cpuUsage().user / 1e6; const f = n => n < 2 ? n : f(n - 1) + f(n - 2); f(24);\n"
-          "console.log('ready'); require('fs').readSync(0, Buffer.alloc(9)); let n = 0; const a = c();\n"
-          "while (c() - a < Number(process.argv[2])) { f(24); n++; } console.log((c() - a) / n);\n",
+           "f(18); echo \"ready\\n\"; while (fgets(STDIN)) { $n = 0; $a = c();\n"
+           "while (c() - $a < $argv[1]) { f(18); $n++; } echo (c() - $a) / $n, \"\\n\"; }\n",
+    "js": "const c = () => { const u = process.cpuUsage(); return (u.user + u.system) / 1e6; };\n"
+          "const f = n => n < 2 ? n : f(n - 1) + f(n - 2); f(24);\n"
+          "console.log('ready'); while (require('fs').readSync(0, Buffer.alloc(9)) > 0) { let n = 0; const a = c();\n"
+          "while (c() - a < Number(process.argv[2])) { f(24); n++; } console.log((c() - a) / n); }\n",
     "java": "import java.lang.management.*;\nclass Work { static int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
             "static double c() { return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() / 1e9; }\n"
-            "public static void main(String[] v) throws Exception { f(35); System.out.println(\"ready\"); System.in.read();\n"
+            "public static void main(String[] v) throws Exception { f(35); System.out.println(\"ready\");\n"
+            "while (System.in.read() == 'g') { System.in.read(); System.in.read();\n"
             "int n = 0; double a = c(); while (c() - a < Double.parseDouble(v[0])) { f(24); n++; }\n"
-            "System.out.println((c() - a) / n); } }\n",
+            "System.out.println((c() - a) / n); } } }\n",
 }
 
 
@@ -180,34 +183,61 @@ def compare(perfwalk, name, peer, args, where):
         print(f"  {who} itself {1e6 * seconds / max(1, seen[who].total()):.0f} us of CPU time a sample")
 
 
-def cost(peer, args, where, recorder, options):
+def work(p):
+    """Seconds of CPU time of a piece of work."""
+    p.stdin.write("go\n")
+    p.stdin.flush()
+    return float(p.stdout.readline())
+
+
+def start_work(peer, args, where, options):
     language, runtime = peer[:2]
-    with subprocess.Popen([*runtime, *options, *program(language, where, False), str(args.seconds)], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as p:
-        while p.stdout.readline().strip() != "ready":
-            pass
-        r = start_recorder(recorder, p.pid) if recorder else None
-        time.sleep(2 if r else 0)
-        p.stdin.write("go\n")
-        p.stdin.flush()
-        each = float(p.stdout.readline())
-        if r:
-            r.send_signal(signal.SIGINT)
-            r.wait()
-        p.wait()
+    p = subprocess.Popen([*runtime, *options, *program(language, where, False), str(args.seconds)], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    while p.stdout.readline().strip() != "ready":
+        pass
+    return p
+
+
+def end_work(p):
+    p.stdin.close()
+    p.wait()
+    p.stdout.close()
+
+
+def work_recorded(p, command):
+    r = start_recorder(command, p.pid)
+    time.sleep(2)
+    each = work(p)
+    end_recorder(r)
     return each
 
 
 def slow_down(perfwalk, name, peer, args, where):
+    """Two processes of one program differ by more than what a recorder costs: one process works all the time, and each
+    piece with a recorder is compared with those before and behind it. A recorder that begins with its program has one
+    of its own."""
     its = f"{where}/slow.{'jfr' if name == 'jfr' else 'out'}"
-    ours, theirs = [], []
+    commands = {"perfwalk": [perfwalk, "record", "-q", "-F", str(args.rate), "-o", f"{where}/slow.folded", "-p"]}
+    if peer[4]:
+        commands[name] = peer[4](its)
+    slower = {what: [] for what in ("perfwalk", name)}
+    p = start_work(peer, args, where, [])
+    work(p)
+    plain = work(p)
     for _ in range(args.rounds):
-        plain = cost(peer, args, where, None, [])
-        ours.append(cost(peer, args, where, [perfwalk, "record", "-q", "-F", str(args.rate), "-o", f"{where}/slow.folded", "-p"], [])
-                    / plain - 1)
-        theirs.append(cost(peer, args, where, peer[4] and peer[4](its), peer[3](its) if peer[3] else []) / plain - 1)
-    for what, slower in (("perfwalk", ours), (name, theirs)):
-        print(f"  the program with {what} {statistics.median(slower):+.2%} (each round: " + " ".join(f"{x:+.1%}" for x in slower) + ")")
+        for what, command in commands.items():
+            before, each, plain = plain, work_recorded(p, command), work(p)
+            slower[what].append(2 * each / (before + plain) - 1)
+        if name not in commands:
+            other = start_work(peer, args, where, peer[3](its))
+            work(other)
+            slower[name].append(work(other) / plain - 1)
+            end_work(other)
+    end_work(p)
+    for what, of_rounds in slower.items():
+        print(f"  the program with {what} {statistics.median(of_rounds):+.2%} (each round: "
+              + " ".join(f"{x:+.1%}" for x in of_rounds) + ")")
 
 
 def main():
