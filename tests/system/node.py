@@ -174,7 +174,7 @@ def check_entries(node, name):
 
 def check_copied(node, name):
     """V8 copies its built-in functions to memory where the file's device in /proc/PID/maps is not that of stat(2)."""
-    parts = {x: rig.path(f"{name.replace('/', '-')}.{x}") for x in ("written", "merged")}
+    parts = {x: rig.path(f"{name}.{x}") for x in ("written", "merged")}
     for x in parts.values():
         os.makedirs(x)
     subprocess.run(["mount", "-t", "tmpfs", "none", parts["written"]], check=True)
@@ -233,7 +233,7 @@ def main():
     rig.need_root()
     rig.need_programs("node")
     for node in os.environ.get("NODE", os.path.realpath(shutil.which("node"))).split():
-        name = os.path.basename(os.path.dirname(os.path.dirname(node))) or node
+        name = "node-" + subprocess.run([node, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         for what, options in modes_of(node).items():
             check_mode(node, f"{name}, {what}", options, 1)
         check_mode(node, f"{name}, 3 threads", [], 3)
