@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What two builds of perfwalk cost, both at the same time on the same load.
 
-    python3 tests/bench/daemon.py OLD NEW [--load mixed|builds] [--warm-up 60] [--seconds 60]
-                                          [--captures 5] [--interpreters] [--only-load]
+    python3 tests/bench/daemon.py OLD NEW [--load mixed|builds|sizes] [--warm-up 60] [--seconds 60]
+                                          [--interval 5] [--captures 5] [--interpreters] [--only-load]
 
 Runs both as daemons at 99 Hz against a receiver on loopback each, then both as captures of the
 host. Prints for each process the CPU time per sample (of the scheduler, in nanoseconds), how often
 it was woken per second, and the memory that is its own and its share of pages. Interpreters are
 left out unless asked for, so that builds before they were read can be compared. On a busy host
---only-load keeps other programs' samples out of the daemons. Nothing is asserted: read the ratios.
+--only-load keeps other programs' samples out of the daemons. Of "sizes" 150 programs have another
+size each time that they run, so each may have published a process context. Nothing is asserted:
+read the ratios.
 """
 import argparse
 import glob
@@ -24,7 +26,6 @@ import rig  # noqa: E402
 from sink import Sink  # noqa: E402
 
 HZ = 99
-INTERVAL = 5
 
 LOADS = {
     "mixed": (("chain", "cxx", "gopher", "rusty"), (
@@ -34,11 +35,41 @@ LOADS = {
     "builds": ((), (
         "go build -a -o %(d)s/gopher.out %(w)s/gopher.go 2>/dev/null || sleep 1",
         "gcc -O1 -c -o /dev/null %(w)s/chain.c; true; /bin/true; expr 1 + 1 >/dev/null")),
+    "sizes": ((), ("%(d)s/sizes 150",)),
 }
 COMMS = {
     "mixed": "chain, cxx, gopher, rusty, sh, g++, cc1plus, as, collect2, ld, head, xz, openssl",
     "builds": "sh, go, compile, asm, link, gcc, cc1, as, collect2, ld, true, expr",
+    "sizes": "sizes",
 }
+SIZES = r"""
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static void burn(double ms)
+{
+	while (clock() * 1e3 / CLOCKS_PER_SEC < ms)
+		;
+}
+int main(int argc, char **argv)
+{
+	int n = atoi(argv[1]), i;
+	for (i = 1; i < n && fork(); i++)
+		;
+	srand(i);
+	for (int j = 0; j < 60; j++)
+		if (mmap(NULL, 65536, j % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			return 1;
+	usleep(rand() % 10500000);
+	for (int turn = 1;; turn++) {
+		burn(15 * turn);
+		if (mmap(NULL, 4096 * (1 + rand() % 64), turn % 2 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			return 1;
+		usleep(10500000);
+	}
+}
+"""
 
 
 def start_load(kind):
@@ -51,6 +82,8 @@ def start_load(kind):
         if done.returncode == 0:
             commands.append([os.path.join(directory, name)])
     os.makedirs(directory, exist_ok=True)
+    if kind == "sizes":
+        subprocess.run(["gcc", "-O1", "-w", "-o", os.path.join(directory, "sizes"), rig.write("sizes.c", SIZES)], check=True)
     for loop in loops:
         loop = loop % {"d": directory, "w": rig.WORKLOADS}
         commands.append(["sh", "-c", f"while :; do {loop}; done"])
@@ -62,8 +95,8 @@ def start_load(kind):
 class Build:
     """A daemon of one build, with a receiver of its own."""
 
-    def __init__(self, name, program, interpreters, comms=None):
-        self.name, self.program, self.comms = name, program, comms
+    def __init__(self, name, program, interpreters, interval, comms=None):
+        self.name, self.program, self.interval, self.comms = name, program, interval, comms
         default = subprocess.run([program, "run", "--print-default-config"], capture_output=True, text=True, check=True)
         self.reads = not interpreters and "interpreters =" in default.stdout
         self.is_limited = "\n#cpu =" in default.stdout
@@ -71,7 +104,7 @@ class Build:
 
     def start(self):
         self.sink.__enter__()
-        config = rig.write(f"{self.name}.conf", f"[profiler]\nsamples_per_second = {HZ}\nreporter_interval = {INTERVAL}s\n"
+        config = rig.write(f"{self.name}.conf", f"[profiler]\nsamples_per_second = {HZ}\nreporter_interval = {self.interval}s\n"
                            + ("interpreters = no\n" if self.reads else "")
                            + ("[limits]\ncpu = 100%\n" if self.is_limited else "")
                            + (f"[filter]\ninclude_comm = {self.comms}\n" if self.comms else "")
@@ -164,7 +197,7 @@ def daemons(builds, warm_up, seconds):
         for m in meters:
             m.look()
     end = time.time_ns()
-    time.sleep(2 * INTERVAL + 2)
+    time.sleep(2 * builds[0].interval + 2)
     # All of them before one ends: pages of libraries that it shares would become the others' own.
     counts = [m.build.samples(begin, end) for m in meters]
     rows_of = [m.rows(n, seconds) for m, n in zip(meters, counts)]
@@ -206,13 +239,14 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--captures", type=int, default=5)
     parser.add_argument("--capture-seconds", type=int, default=10)
+    parser.add_argument("--interval", type=int, default=5)
     parser.add_argument("--interpreters", action="store_true")
     parser.add_argument("--only-load", action="store_true")
     args = parser.parse_args()
     rig.need_root()
     start_load(args.load)
     comms = COMMS[args.load] if args.only_load else None
-    builds = [Build(name, os.path.abspath(program), args.interpreters, comms)
+    builds = [Build(name, os.path.abspath(program), args.interpreters, args.interval, comms)
               for name, program in (("old", args.old), ("new", args.new))]
     if args.seconds:
         print(f"daemons, {args.seconds} s after {args.warm_up} s, load average {os.getloadavg()[0]:.1f} before", flush=True)
