@@ -55,7 +55,8 @@ static const struct limits_row rows[LIMITS_N] = {
 					   {1, 0, LIMITS_OF_UNWIND_ROWS}}},
 			/* The third of each ring is of another event that takes the place of
 			 * one, for a while. */
-			.files = {.fixed = HANDOVER_MAX_WINDOWS + SETUP_OTHER_DESCRIPTORS,
+			.files = {.fixed = HANDOVER_MAX_WINDOWS + PROFILER_MAX_SIZES +
+					   SETUP_OTHER_DESCRIPTORS,
 				  .terms = {{1, 0, LIMITS_OF_OPEN_FILES}, {3, 0, LIMITS_OF_RINGS}}},
 			/* What a window is made of is in that memory as well. */
 			.file_bytes = {.terms = {{4, 0, LIMITS_OF_WINDOW}}},

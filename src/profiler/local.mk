@@ -39,6 +39,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu-spans.c \
 	src/profiler/off-cpu-stacks.c \
 	src/profiler/outside.c src/profiler/outside.h \
+	src/profiler/process-maps.c src/profiler/process-maps.h \
 	src/profiler/process-memory.c src/profiler/process-memory.h \
 	src/profiler/process-runtimes.c src/profiler/process-runtimes.h \
 	src/profiler/process-said.c src/profiler/process-said.h \

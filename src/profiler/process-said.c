@@ -9,6 +9,7 @@
 #include "src/profile/labels.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/process-said.h"
+#include "src/profiler/setup.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/globs.h"
@@ -32,9 +33,12 @@
 /* A look reads the maps of a process: its price is at most a microsecond for each sample. */
 #define LOOK_SAMPLES	     128
 #define LOOK_MAPPING_SAMPLES 4 /* for each mapping of code; others are about five times as many */
-#define MAX_PAID_SAMPLES     16384		   /* that pay for later looks */
+/* Without a question; a line of a library has some 100 bytes. */
+#define READ_SAMPLES	     16
+#define READ_BYTES_OF_SAMPLE 96
+#define MAX_PAID_SAMPLES     16384 /* that pay for later looks */
+#define MAX_OWED_SAMPLES     1024
 #define FREE_NS		     (200 * NSEC_PER_MSEC) /* between looks that nobody pays for */
-#define MAX_SIZES	     256		   /* a descriptor each */
 #define SCHEMA_SECONDS	     600
 
 /* The attributes of a process while they are collected. */
@@ -425,8 +429,11 @@ static bool ask_for_all(struct process_said *s, struct sayings *of, const struct
 /* Has it published another context since, or withdrawn the one it had? -EAGAIN: not now. */
 static int has_changed(struct process_said *s, struct sayings *of, const struct host_process *p)
 {
-	_cleanup_close_ int fd = outside_open_context(of->outside, p, s->published_ns, false);
+	_cleanup_close_ int fd = -EBADF;
 
+	if (!s->published_ns && process_maps_find_context(&s->maps) == 0)
+		return 0;
+	fd = outside_open_context(of->outside, p, s->published_ns, false);
 	if (is_worth_a_second(s, fd))
 		return -EAGAIN;
 	return fd >= 0 || (fd == -ENOENT && s->published_ns != 0);
@@ -456,15 +463,29 @@ static bool may_look_early(const struct process_said *s, const struct sayings *o
 	return s->looked && !s->published_ns && now_ns - s->looked_ns >= of->interval_ns;
 }
 
-/* Do the samples of all processes since the last look pay for another one? Then spends them. */
-static bool is_paid(struct sayings *of, const struct host_process *p)
+static int64_t price_of(const struct process_said *s, const struct host_process *p)
 {
-	uint64_t price = LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (uint64_t)p->n_mappings;
+	return s->maps.open ? READ_SAMPLES + s->maps.n_bytes / READ_BYTES_OF_SAMPLE
+			    : LOOK_SAMPLES + LOOK_MAPPING_SAMPLES * (int64_t)p->n_mappings;
+}
+
+/* Do the samples of all processes since the last look pay for another one? Then spends them. */
+static bool is_paid(const struct process_said *s, struct sayings *of, const struct host_process *p)
+{
+	int64_t price = price_of(s, p);
 
 	if (of->n_samples < price)
 		return false;
 	of->n_samples -= price;
 	return true;
+}
+
+/* Later samples pay for the looks at a program that always changes, which do not wait for them. */
+static void owe(const struct process_said *s, struct sayings *of, const struct host_process *p)
+{
+	of->n_samples -= price_of(s, p);
+	if (of->n_samples < -MAX_OWED_SAMPLES)
+		of->n_samples = -MAX_OWED_SAMPLES;
 }
 
 /* Looks come together: each is a question to a process that sleeps, which costs several times as
@@ -485,7 +506,7 @@ static bool is_same_size(struct process_said *s, const struct sayings *of, uint6
 static bool is_worth_asking(const struct process_said *s, struct sayings *of,
 			    const struct host_process *p, uint64_t now_ns)
 {
-	return now_ns - s->asked_ns >= LONGEST_DELAY_NS && is_paid(of, p);
+	return now_ns - s->asked_ns >= LONGEST_DELAY_NS && is_paid(s, of, p);
 }
 
 /* When one of the same size may be asked. */
@@ -506,17 +527,19 @@ static bool has_news(const struct process_said *s, struct sayings *of, uint64_t 
 	return true;
 }
 
-/* Before it is asked. Of those that live for long: to open it is a question, too. */
+/* Before it is asked. Of those that live for long: to open something is a question, too. */
 static void keep_size(struct process_said *s, struct sayings *of, const struct host_process *p,
 		      uint64_t now_ns)
 {
 	bool was_open = s->size.open;
 
 	if (s->published_ns ||
-	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= MAX_SIZES)))
+	    (!was_open && (s->delay_ns <= FIRST_DELAY_NS || of->n_sizes >= PROFILER_MAX_SIZES)))
 		return;
 	process_size_keep(&s->size, of->outside, p->pid, now_ns);
 	of->n_sizes += s->size.open && !was_open;
+	if (was_open && s->size.open)
+		process_maps_keep(&s->maps, of->outside, p->pid);
 }
 
 static uint64_t next_delay(const struct process_said *s, const struct sayings *of)
@@ -532,6 +555,7 @@ static void forget_program(struct process_said *s)
 {
 	free_keys(s->keys, s->n_keys);
 	free(s->refused);
+	process_maps_close(&s->maps);
 	*s = (struct process_said){.text = s->text,
 				   .n_text = s->n_text,
 				   .service = s->service,
@@ -575,8 +599,10 @@ void process_said_look(struct process_said *s, struct sayings *of, const struct 
 	same = is_same_size(s, of, now_ns);
 	paid = same && is_worth_asking(s, of, p, now_ns);
 	same = same && !paid;
-	if (early && !same && !paid && !is_paid(of, p) && !has_news(s, of, now_ns))
+	if (early && !same && !paid && !is_paid(s, of, p) && !has_news(s, of, now_ns))
 		return;
+	if (!early && !same && !paid && s->maps.open)
+		owe(s, of, p);
 	s->looked_ns = now_ns;
 	if ((!same && !ask(s, of, p, in_pod, now_ns)) || (same && early))
 		return;
@@ -595,6 +621,7 @@ void process_said_deinit(struct process_said *s, struct sayings *of)
 	free_keys(s->keys, s->n_keys);
 	of->n_sizes -= s->size.open;
 	process_size_close(&s->size);
+	process_maps_close(&s->maps);
 	*s = (struct process_said){0};
 }
 

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "src/host/host.h"
+#include "src/profiler/process-maps.h"
 #include "src/profiler/process-size.h"
 #include "util/log.h"
 
@@ -30,7 +31,7 @@ struct sayings {
 	uint64_t interval_ns;	  /* between looks at a context */
 	size_t n_bytes;		  /* of all attributes kept; bounded */
 	uint64_t n_refused;	  /* attributes that did not fit, each once for its process */
-	uint64_t n_samples;	  /* credit of samples for looks; bounded */
+	int64_t n_samples;	  /* credit of samples for looks, or debt; bounded */
 	uint64_t next_free_ns;	  /* of a look that they do not pay for */
 	uint32_t n_sizes;	  /* of processes whose sizes are known; bounded */
 	struct log_ratelimit schemas;
@@ -56,6 +57,7 @@ struct process_said {
 	uint32_t n_unready;	      /* looks in a row while its context was being written */
 	uint64_t looked_ns, asked_ns; /* the last look, and the last that was a question */
 	struct process_size size;     /* when it was asked */
+	struct process_maps maps;     /* of one whose size changes, instead of questions */
 };
 /* Looks at the process if it is time. now_ns: of any steady clock. in_pod: of Kubernetes. */
 void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,

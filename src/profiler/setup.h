@@ -12,6 +12,8 @@
 /* Of windows on their way to the symbolizer (handover.h). */
 #define HANDOVER_MAX_WINDOWS 1024
 #define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
+/* Processes whose size, and then whose list of mappings, stay open (process-said.h). */
+#define PROFILER_MAX_SIZES 256
 
 struct setup_profiler {
 	struct setup_common common;

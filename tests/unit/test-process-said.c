@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,16 +19,18 @@
 
 enum question { NO_QUESTION, CONTEXT_ALONE, ALL_IT_SAYS };
 static volatile enum question asked; /* last */
+static volatile bool gives_maps;
 static struct ask ask;
 static struct outside outside = {.ask = &ask};
 static pid_t silent;
 /* When all is asked, a process begins to write it. NULL: none does. */
 static struct published_header *volatile torn_at_all;
-/* Maps a page for each byte, and answers. */
+/* Does what a byte says, and answers. */
 static struct {
 	pid_t pid;
 	int to, from;
 } mapper;
+enum order { MAP = 'm', MAP_MUCH = 'M', PUBLISH = 'p' };
 static struct sayings of = {.outside = &outside};
 
 static void *answer(void *ctx)
@@ -41,9 +44,12 @@ static void *answer(void *ctx)
 
 		if (torn_at_all && m.type == MESSAGE_ASK_CONTEXT && m.ask_context.environment)
 			torn_at_all->published_ns = 0;
-		fd = m.type == MESSAGE_ASK_RESIDENT ? opener_resident(m.ask_pid.pid)
-						    : opener_context(&m);
-
+		if (m.type == MESSAGE_ASK_RESIDENT)
+			fd = opener_resident(m.ask_pid.pid);
+		else if (m.type == MESSAGE_ASK_MAPS)
+			fd = gives_maps ? opener_maps(m.ask_pid.pid, false) : -EACCES;
+		else
+			fd = opener_context(&m);
 		if (m.type == MESSAGE_ASK_CONTEXT)
 			asked = m.ask_context.environment ? ALL_IT_SAYS : CONTEXT_ALONE;
 		a = (struct message){.type = MESSAGE_ANSWER, .seq = m.seq};
@@ -65,6 +71,18 @@ static pid_t start_silent(void)
 	return pid;
 }
 
+static void obey(char c)
+{
+	struct published_header *h = c == PUBLISH ? published_map(1) : NULL;
+
+	if (h)
+		published_set(h, "", 0, 7);
+	/* Neighbours of other rights are mappings of their own. */
+	for (int i = 0; c != PUBLISH && i < (c == MAP_MUCH ? 8000 : 1); i++)
+		(void)mmap(NULL, 4096, i % 2 ? PROT_NONE : PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+}
+
 static void start_mapper(void)
 {
 	int to[2], from[2];
@@ -76,7 +94,7 @@ static void start_mapper(void)
 	while (mapper.pid == 0) {
 		if (read(to[0], &c, 1) != 1)
 			_exit(0);
-		(void)mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		obey(c);
 		(void)!write(from[1], &c, 1);
 	}
 	mapper.to = to[1];
@@ -85,15 +103,26 @@ static void start_mapper(void)
 	(void)close(from[1]);
 }
 
-static void map_a_page(void)
+static void end_mapper(void)
 {
-	char c = 'm';
+	(void)kill(mapper.pid, SIGKILL);
+	CHECK_INT(waitpid(mapper.pid, NULL, 0), ==, mapper.pid);
+	(void)close(mapper.to);
+	(void)close(mapper.from);
+}
 
+static void order(char c)
+{
 	CHECK_INT(write(mapper.to, &c, 1), ==, 1);
 	CHECK_INT(read(mapper.from, &c, 1), ==, 1);
 }
 
-/* What is asked of a process with so many mappings that is as old as that. */
+static void map_a_page(void)
+{
+	order(MAP);
+}
+
+/* What is asked of a process with so many mappings that is as old as that; 0: nobody knows. */
 static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings, uint64_t age_ns,
 			  uint64_t now_ns)
 {
@@ -102,7 +131,7 @@ static enum question look(struct process_said *s, pid_t pid, uint32_t n_mappings
 		.pid = (uint32_t)pid, .executable_path = program, .n_mappings = n_mappings};
 
 	/* Of oneself the start must be right. */
-	if (pid != getpid())
+	if (pid != getpid() && age_ns)
 		p.start_time_ns = clock_get_ns(CLOCK_BOOTTIME) - age_ns;
 	asked = NO_QUESTION;
 	process_said_look(s, &of, &p, false, now_ns);
@@ -258,6 +287,144 @@ static void test_sizes_that_stood(void)
 		process_said_deinit(&s[i], &of);
 	of.interval_ns = 0;
 	of.n_samples = 0;
+}
+
+/* Its list of mappings stays open from its fourth look on, when its size is another again. */
+static uint64_t let_maps_open(struct process_said *s, uint64_t now_ns)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+
+	CHECK_INT(look(s, mapper.pid, 10, age, now_ns), ==, ALL_IT_SAYS);
+	for (uint64_t delay = 4 * second; delay <= 8 * second; delay *= 2) {
+		map_a_page();
+		CHECK_INT(look(s, mapper.pid, 10, age, now_ns += delay), ==, CONTEXT_ALONE);
+		CHECK_INT(s->maps.open, ==, 0);
+	}
+	map_a_page();
+	CHECK_INT(look(s, mapper.pid, 10, age, now_ns += 16 * second), ==, NO_QUESTION);
+	CHECK_INT(s->asked_ns, ==, now_ns);
+	CHECK_INT(s->maps.open, ==, 1);
+	return now_ns;
+}
+
+/* One whose size changes is asked when its list has a context, and no more. Samples pay for such a
+ * look, too: less. */
+static void test_maps_instead_of_questions(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now, price;
+
+	end_mapper();
+	start_mapper();
+	gives_maps = true;
+	of.interval_ns = 5 * second;
+	now = let_maps_open(&s, second);
+	price = 16 + s.maps.n_bytes / 96;
+	CHECK_INT(s.maps.n_bytes, >, 0);
+	map_a_page();
+	of.n_samples = price - 2;
+	of.next_free_ns = now + 60 * second;
+	CHECK_INT(look(&s, mapper.pid, 10, age, now + 5 * second), ==, NO_QUESTION);
+	CHECK_INT(s.asked_ns, ==, now);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 6 * second), ==, NO_QUESTION);
+	CHECK_INT(s.asked_ns, ==, now);
+	CHECK_INT(of.n_samples, ==, 0);
+	order(PUBLISH);
+	of.n_samples = price;
+	CHECK_INT(look(&s, mapper.pid, 10, 0, now += 5 * second), ==, ALL_IT_SAYS);
+	CHECK_INT(s.published_ns, ==, 7);
+	/* What it says now, the list does not show. */
+	CHECK_INT(look(&s, mapper.pid, 10, 0, now + 5 * second), ==, CONTEXT_ALONE);
+	process_said_deinit(&s, &of);
+	CHECK_INT(s.maps.open, ==, 0);
+	end_mapper();
+	start_mapper();
+	gives_maps = false;
+	of.interval_ns = of.next_free_ns = of.n_samples = 0;
+}
+
+/* Samples pay later for looks that do not wait for them, up to a limit. */
+static void test_looks_are_owed(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now;
+	int64_t price, owed = 0;
+
+	gives_maps = true;
+	of.n_samples = 0;
+	now = let_maps_open(&s, second);
+	of.n_samples = 0;
+	for (int i = 0; i < 40; i++) {
+		price = 16 + s.maps.n_bytes / 96;
+		map_a_page();
+		CHECK_INT(look(&s, mapper.pid, 10, age, now += 64 * second), ==, NO_QUESTION);
+		CHECK_INT(s.asked_ns, ==, now);
+		owed = owed + price - 1 < 1024 ? owed + price - 1 : 1024;
+		CHECK_INT(of.n_samples, ==, -owed);
+	}
+	CHECK_INT(owed, ==, 1024);
+	process_said_deinit(&s, &of);
+	gives_maps = false;
+	of.n_samples = 0;
+}
+
+/* Such a list costs more than the question. */
+static void test_long_maps(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now;
+
+	gives_maps = true;
+	now = let_maps_open(&s, second);
+	order(MAP_MUCH);
+	for (int i = 1; i < 3; i++, now += 64 * second) {
+		map_a_page();
+		CHECK_INT(look(&s, mapper.pid, 10, age, now + 64 * second), ==, CONTEXT_ALONE);
+		CHECK_INT(s.maps.open, ==, 0);
+	}
+	process_said_deinit(&s, &of);
+	gives_maps = false;
+	end_mapper();
+	start_mapper();
+}
+
+/* An exec ends it, and its list. */
+static void test_maps_of_an_ended_program(void)
+{
+	struct process_maps m = {.open = false};
+
+	outside.maps = OUTSIDE_MAPS_UNTRIED;
+	gives_maps = true;
+	process_maps_keep(&m, &outside, (uint32_t)mapper.pid);
+	CHECK_INT(process_maps_find_context(&m), ==, 0);
+	end_mapper();
+	CHECK_INT(process_maps_find_context(&m), ==, -ESRCH);
+	CHECK_INT(m.open, ==, 0);
+	CHECK_INT(process_maps_find_context(&m), ==, -EBADF);
+	start_mapper();
+	gives_maps = false;
+}
+
+/* A list comes in pieces. */
+static void test_name_in_two_pieces(void)
+{
+	char text[2 * 4096];
+
+	for (size_t at = 4080; at <= 4100; at++) {
+		struct process_maps m = {.open = true, .fd = memfd_create("maps", MFD_CLOEXEC)};
+
+		memset(text, 'x', sizeof(text));
+		memcpy(text + at, "OTEL_CTX", 8);
+		CHECK_INT(write(m.fd, text, sizeof(text)), ==, (ssize_t)sizeof(text));
+		CHECK_INT(process_maps_find_context(&m), ==, 1);
+		CHECK_INT(pwrite(m.fd, "y", 1, (off_t)at), ==, 1);
+		CHECK_INT(process_maps_find_context(&m), ==, 0);
+		CHECK_INT(m.n_bytes, ==, sizeof(text));
+		process_maps_close(&m);
+	}
 }
 
 /* Processes that began at any time are looked at together from then on. */
@@ -469,18 +636,23 @@ int main(void)
 	RUN(test_size_that_stood);
 	RUN(test_size_that_stood_is_paid);
 	RUN(test_sizes_that_stood);
+	RUN(test_maps_instead_of_questions);
+	RUN(test_looks_are_owed);
+	RUN(test_long_maps);
+	RUN(test_maps_of_an_ended_program);
+	RUN(test_name_in_two_pieces);
 	RUN(test_looks_come_together);
 	RUN(test_new_mappings);
 	RUN(test_many_samples);
 	RUN(test_process_that_publishes);
 	RUN(test_context_that_is_being_written);
 	RUN(test_refused_once);
+	/* It has that end, too. */
+	end_mapper();
 	(void)close(ends[0]);
 	CHECK_INT(pthread_join(thread, NULL), ==, 0);
 	(void)close(ends[1]);
 	(void)kill(silent, SIGKILL);
 	CHECK_INT(waitpid(silent, NULL, 0), ==, silent);
-	(void)kill(mapper.pid, SIGKILL);
-	CHECK_INT(waitpid(mapper.pid, NULL, 0), ==, mapper.pid);
 	return 0;
 }
