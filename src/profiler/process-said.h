@@ -8,9 +8,10 @@
  * The first look at a process is a moment after its start. While it publishes nothing, the next
  * looks come soon, then less and less often; soon again if it maps more code; and at each interval
  * as long as there are so many samples that the looks cost little beside them. While its size is
- * exactly the same it has published nothing, which is believed for a minute; if it was the same for
- * an interval and then is not, the look is free. Once it has published a context, there is a look
- * at each interval.
+ * one of those at which it was looked at it has published nothing, which is believed for a minute;
+ * if that was so for an interval and then is not, the look is free. Where sizes change, the list of
+ * mappings says whether there is something to ask for. Once it has published a context, there is a
+ * look at each interval.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -28,19 +28,33 @@ static bool are_same(const struct process_pages *a, const struct process_pages *
 	return a->all == b->all && a->data == b->data;
 }
 
+static bool is_kept(const struct process_size *s, const struct process_pages *pages)
+{
+	for (uint32_t i = 0; i < PROCESS_SIZES && i < s->n_kept; i++) {
+		if (are_same(&s->kept[i], pages))
+			return true;
+	}
+	return false;
+}
+
 void process_size_keep(struct process_size *s, struct outside *o, uint32_t pid, uint64_t now_ns)
 {
+	struct process_pages pages;
+
 	if (!s->open) {
 		s->fd = outside_open_resident(o, pid);
 		s->open = s->fd >= 0;
 	}
-	s->differs = !s->open || !read_sizes(s->fd, &s->kept);
+	s->differs = !s->open || !read_sizes(s->fd, &pages);
 	s->stood = false;
 	if (s->differs)
 		return;
-	if (!are_same(&s->kept, &s->last))
-		s->since_ns = now_ns;
-	s->last = s->kept;
+	if (!is_kept(s, &pages)) {
+		if (!are_same(&pages, &s->last))
+			s->since_ns = now_ns;
+		s->kept[s->n_kept++ % PROCESS_SIZES] = pages;
+	}
+	s->last = pages;
 	s->read_ns = now_ns;
 }
 
@@ -51,7 +65,7 @@ static bool look(struct process_size *s, uint64_t now_ns, uint64_t min_ns)
 
 	if (!read_sizes(s->fd, &pages))
 		return false;
-	if (!are_same(&pages, &s->last)) {
+	if (!are_same(&pages, &s->last) && !is_kept(s, &pages)) {
 		s->stood |= s->read_ns - s->since_ns >= min_ns;
 		s->since_ns = now_ns;
 	}
@@ -65,7 +79,7 @@ bool process_size_is_same(struct process_size *s, uint64_t now_ns, uint64_t min_
 	if (!s->open)
 		return false;
 	if (!s->differs || now_ns - s->read_ns >= min_ns)
-		s->differs |= !look(s, now_ns, min_ns) || !are_same(&s->last, &s->kept);
+		s->differs |= !look(s, now_ns, min_ns) || !is_kept(s, &s->last);
 	return !s->differs;
 }
 

@@ -30,7 +30,7 @@ static struct {
 	pid_t pid;
 	int to, from;
 } mapper;
-enum order { MAP = 'm', MAP_MUCH = 'M', PUBLISH = 'p' };
+enum order { MAP = 'm', UNMAP = 'u', MAP_MUCH = 'M', PUBLISH = 'p' };
 static struct sayings of = {.outside = &outside};
 
 static void *answer(void *ctx)
@@ -73,14 +73,19 @@ static pid_t start_silent(void)
 
 static void obey(char c)
 {
+	static void *last;
 	struct published_header *h = c == PUBLISH ? published_map(1) : NULL;
 
+	if (c == UNMAP) {
+		(void)munmap(last, 4096);
+		return;
+	}
 	if (h)
 		published_set(h, "", 0, 7);
 	/* Neighbours of other rights are mappings of their own. */
 	for (int i = 0; c != PUBLISH && i < (c == MAP_MUCH ? 8000 : 1); i++)
-		(void)mmap(NULL, 4096, i % 2 ? PROT_NONE : PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-			   -1, 0);
+		last = mmap(NULL, 4096, i % 2 ? PROT_NONE : PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 }
 
 static void start_mapper(void)
@@ -370,6 +375,38 @@ static void test_looks_are_owed(void)
 	of.n_samples = 0;
 }
 
+/* One that maps and unmaps the same all the time has stood still at these sizes. Another size is
+ * looked at in the next interval, without samples that pay. */
+static void test_size_that_comes_again(void)
+{
+	const uint64_t second = NSEC_PER_SEC, age = 600 * NSEC_PER_MSEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now, asked_ns;
+
+	gives_maps = true;
+	of.interval_ns = 5 * second;
+	now = let_maps_open(&s, second);
+	order(MAP);
+	CHECK_INT(look(&s, mapper.pid, 10, age, now += 64 * second), ==, NO_QUESTION);
+	asked_ns = s.asked_ns;
+	CHECK_INT(asked_ns, ==, now);
+	of.n_samples = of.next_free_ns = 0;
+	for (int i = 0; i < 10; i++) {
+		order(i % 2 ? MAP : UNMAP);
+		CHECK_INT(look(&s, mapper.pid, 10, age, now += 5 * second), ==, NO_QUESTION);
+		CHECK_INT(s.asked_ns, ==, asked_ns);
+	}
+	of.n_samples = -1;
+	order(MAP);
+	order(PUBLISH);
+	CHECK_INT(look(&s, mapper.pid, 10, 0, now += 5 * second), ==, ALL_IT_SAYS);
+	process_said_deinit(&s, &of);
+	gives_maps = false;
+	of.interval_ns = of.next_free_ns = of.n_samples = 0;
+	end_mapper();
+	start_mapper();
+}
+
 /* Such a list costs more than the question. */
 static void test_long_maps(void)
 {
@@ -638,6 +675,7 @@ int main(void)
 	RUN(test_sizes_that_stood);
 	RUN(test_maps_instead_of_questions);
 	RUN(test_looks_are_owed);
+	RUN(test_size_that_comes_again);
 	RUN(test_long_maps);
 	RUN(test_maps_of_an_ended_program);
 	RUN(test_name_in_two_pieces);
