@@ -573,8 +573,10 @@ static bool ask(struct process_said *s, struct sayings *of, const struct host_pr
 	s->asked_ns = now_ns;
 	keep_size(s, of, p, now_ns);
 	changed = s->looked ? has_changed(s, of, p) : 1;
-	if (changed < 0 || (changed && !ask_for_all(s, of, p, in_pod)))
+	if (changed < 0 || (changed && !ask_for_all(s, of, p, in_pod))) {
+		s->size.differs = true; /* there may be a context */
 		return false;
+	}
 	s->looked = true;
 	s->n_execs = p->n_execs;
 	return true;

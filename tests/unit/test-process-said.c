@@ -30,7 +30,7 @@ static struct {
 	pid_t pid;
 	int to, from;
 } mapper;
-enum order { MAP = 'm', UNMAP = 'u', MAP_MUCH = 'M', PUBLISH = 'p' };
+enum order { MAP = 'm', UNMAP = 'u', MAP_MUCH = 'M', PUBLISH = 'p', TEAR = 't' };
 static struct sayings of = {.outside = &outside};
 
 static void *answer(void *ctx)
@@ -74,16 +74,20 @@ static pid_t start_silent(void)
 static void obey(char c)
 {
 	static void *last;
-	struct published_header *h = c == PUBLISH ? published_map(1) : NULL;
+	static struct published_header *h;
 
 	if (c == UNMAP) {
 		(void)munmap(last, 4096);
 		return;
 	}
-	if (h)
-		published_set(h, "", 0, 7);
+	if (c == PUBLISH || c == TEAR) {
+		h = h ? h : published_map(1);
+		if (h)
+			published_set(h, "", 0, c == TEAR ? 0 : 7);
+		return;
+	}
 	/* Neighbours of other rights are mappings of their own. */
-	for (int i = 0; c != PUBLISH && i < (c == MAP_MUCH ? 8000 : 1); i++)
+	for (int i = 0; i < (c == MAP_MUCH ? 8000 : 1); i++)
 		last = mmap(NULL, 4096, i % 2 ? PROT_NONE : PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
 			    -1, 0);
 }
@@ -407,6 +411,27 @@ static void test_size_that_comes_again(void)
 	start_mapper();
 }
 
+/* A size at which a context was being written is not one without any. */
+static void test_torn_context_at_a_size(void)
+{
+	const uint64_t second = NSEC_PER_SEC;
+	struct process_said s = {.text = NULL};
+	uint64_t now;
+
+	gives_maps = true;
+	now = let_maps_open(&s, second);
+	order(TEAR);
+	CHECK_INT(look(&s, mapper.pid, 10, 0, now += 64 * second), ==, CONTEXT_ALONE);
+	order(PUBLISH);
+	CHECK_INT(look(&s, mapper.pid, 10, 0, now += second), ==, ALL_IT_SAYS);
+	CHECK_INT(s.published_ns, ==, 7);
+	process_said_deinit(&s, &of);
+	gives_maps = false;
+	of.n_samples = 0;
+	end_mapper();
+	start_mapper();
+}
+
 /* Such a list costs more than the question. */
 static void test_long_maps(void)
 {
@@ -421,6 +446,7 @@ static void test_long_maps(void)
 		map_a_page();
 		CHECK_INT(look(&s, mapper.pid, 10, age, now + 64 * second), ==, CONTEXT_ALONE);
 		CHECK_INT(s.maps.open, ==, 0);
+		CHECK_INT(s.maps.too_long, ==, 1);
 	}
 	process_said_deinit(&s, &of);
 	gives_maps = false;
@@ -676,6 +702,7 @@ int main(void)
 	RUN(test_maps_instead_of_questions);
 	RUN(test_looks_are_owed);
 	RUN(test_size_that_comes_again);
+	RUN(test_torn_context_at_a_size);
 	RUN(test_long_maps);
 	RUN(test_maps_of_an_ended_program);
 	RUN(test_name_in_two_pieces);
