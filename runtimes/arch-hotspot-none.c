@@ -36,7 +36,14 @@ bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interp
 	return false;
 }
 
-bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc, uint64_t *ret_sp)
+bool arch_framed(const struct runtime_stack *stack, const struct runtime_regs *regs, uint32_t words,
+		 enum frame_shape shape, struct interpreted *ret)
+{
+	return false;
+}
+
+bool arch_return(const struct runtime_stack *stack, const struct runtime_regs *regs,
+		 struct interpreted *ret)
 {
 	return false;
 }

@@ -228,12 +228,27 @@ bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interp
 	return true;
 }
 
-bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc, uint64_t *ret_sp)
+bool arch_framed(const struct runtime_stack *stack, const struct runtime_regs *regs, uint32_t words,
+		 enum frame_shape shape, struct interpreted *ret)
 {
-	if (!runtime_stack_u64(stack, sp, ret_pc))
+	uint64_t sp = regs->sp, cfa = sp + (uint64_t)words * 8;
+
+	if (shape == SHAPE_NONE || shape == SHAPE_PUSHED)
+		cfa = sp + (shape == SHAPE_NONE ? 8 : 16);
+	ret->caller_sp = cfa;
+	ret->caller_fp = regs->fp;
+	if (!runtime_stack_u64(stack, cfa - 8, &ret->caller_pc))
 		return false;
-	*ret_sp = sp + 8;
-	return true;
+	return (shape != SHAPE_FULL && shape != SHAPE_PUSHED) || cfa < sp + 16 ||
+	       runtime_stack_u64(stack, cfa - 16, &ret->caller_fp);
+}
+
+bool arch_return(const struct runtime_stack *stack, const struct runtime_regs *regs,
+		 struct interpreted *ret)
+{
+	ret->caller_sp = regs->sp + 8;
+	ret->caller_fp = regs->fp;
+	return runtime_stack_u64(stack, regs->sp, &ret->caller_pc);
 }
 
 /* struct user_regs_struct, in words. */

@@ -31,9 +31,13 @@ bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 uint64_t arch_bcp(const struct runtime_regs *regs);
 /* Sets the pc, sp and fp of the caller of a frame that saved its caller's fp at address `at`. */
 bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interpreted *ret);
-/* The return address on top of the stack, and the sp after it was popped. */
-bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc,
-		 uint64_t *ret_sp);
+/* Likewise of a frame of so many words (1 or more), as it stands; false: the stack copy lacks a
+ * part of it. */
+bool arch_framed(const struct runtime_stack *stack, const struct runtime_regs *regs, uint32_t words,
+		 enum frame_shape shape, struct interpreted *ret);
+/* Likewise of code without a frame. */
+bool arch_return(const struct runtime_stack *stack, const struct runtime_regs *regs,
+		 struct interpreted *ret);
 
 /*
  * The number of the thread whose pthread_self() is `thread`, from the struct of glibc or of musl;

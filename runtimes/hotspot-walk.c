@@ -81,18 +81,11 @@ static enum runtime_step go_java(struct step *s, const struct interpreted *to, b
 static enum runtime_step step_framed(struct step *s, const struct blob *b, enum frame_shape shape,
 				     bool java)
 {
-	struct interpreted to = {.caller_fp = s->regs->fp};
-	uint64_t sp = s->regs->sp, cfa = sp + (uint64_t)b->frame_words * 8;
+	struct interpreted to;
 
-	if (shape == SHAPE_NONE || shape == SHAPE_PUSHED)
-		cfa = sp + (shape == SHAPE_NONE ? 8 : 16);
-	if (cfa < sp + 8)
+	if (b->frame_words == 0 && (shape == SHAPE_FULL || shape == SHAPE_NOT_SAVED))
 		return RUNTIME_UNPROVEN;
-	if (!runtime_stack_u64(s->stack, cfa - 8, &to.caller_pc))
-		return RUNTIME_TRUNCATED;
-	to.caller_sp = cfa;
-	if ((shape == SHAPE_FULL || shape == SHAPE_PUSHED) && cfa >= sp + 16 &&
-	    !runtime_stack_u64(s->stack, cfa - 16, &to.caller_fp))
+	if (!arch_framed(s->stack, s->regs, b->frame_words, shape, &to))
 		return RUNTIME_TRUNCATED;
 	return go_java(s, &to, java);
 }
@@ -137,21 +130,18 @@ static bool has_frame_at(struct step *s, const struct interpreted *caller)
 		       hotspot_method_bci(s->h, f.method, f.bcp) >= 0;
 	c = hotspot_code_find(s->h, caller->caller_pc, PC_CALLED_JAVA);
 	return c &&
-	       runtime_stack_u64(s->stack,
-				 caller->caller_sp + (uint64_t)c->blob.frame_words * 8 - 8,
-				 &f.caller_pc) &&
+	       arch_framed(s->stack, &(struct runtime_regs){.sp = caller->caller_sp},
+			   c->blob.frame_words, SHAPE_FULL, &f) &&
 	       hotspot_has(s->h, f.caller_pc);
 }
 
 /* Is the frame's return address that of a method's caller, with that many bytes below the frame? */
 static bool is_pushed(struct step *s, const struct blob *b, uint64_t bytes)
 {
-	struct interpreted to = {
-		.caller_sp = s->regs->sp + bytes + (uint64_t)b->frame_words * 8,
-	};
+	struct runtime_regs below = {.sp = s->regs->sp + bytes};
+	struct interpreted to;
 
-	return runtime_stack_u64(s->stack, to.caller_sp - 8, &to.caller_pc) &&
-	       runtime_stack_u64(s->stack, to.caller_sp - 16, &to.caller_fp) &&
+	return arch_framed(s->stack, &below, b->frame_words, SHAPE_FULL, &to) &&
 	       is_java_caller(s, to.caller_pc) && has_frame_at(s, &to);
 }
 
@@ -257,11 +247,11 @@ static enum runtime_step step_interpreted(struct step *s)
 
 static enum runtime_step step_frameless(struct step *s)
 {
-	struct interpreted to = {.caller_fp = s->regs->fp};
+	struct interpreted to;
 
 	if (!s->regs->innermost)
 		return RUNTIME_UNPROVEN;
-	if (!arch_return(s->stack, s->regs->sp, &to.caller_pc, &to.caller_sp))
+	if (!arch_return(s->stack, s->regs, &to))
 		return RUNTIME_TRUNCATED;
 	return is_caller(s, to.caller_pc) ? go(s, &to, true) : RUNTIME_UNPROVEN;
 }
@@ -269,12 +259,11 @@ static enum runtime_step step_frameless(struct step *s)
 static enum runtime_step step_stub(struct step *s, bool continuation)
 {
 	struct runtime_regs *r = s->regs;
-	struct interpreted to = {.caller_fp = r->fp};
+	struct interpreted to;
 
 	if (r->pc == s->h->call_stub_return)
 		return arch_fp_frame(s->stack, r->fp, &to) ? go(s, &to, false) : RUNTIME_TRUNCATED;
-	if (r->innermost && arch_return(s->stack, r->sp, &to.caller_pc, &to.caller_sp) &&
-	    is_caller(s, to.caller_pc))
+	if (r->innermost && arch_return(s->stack, r, &to) && is_caller(s, to.caller_pc))
 		return go(s, &to, false);
 	if (r->fp >= r->sp && r->fp - r->sp < MAX_FRAME_BYTES &&
 	    arch_fp_frame(s->stack, r->fp, &to) && is_caller(s, to.caller_pc) && !continuation)
