@@ -9,9 +9,10 @@
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
 
-/* x0 .. x3: arguments. x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are
+/* x0 .. x3: arguments. x12, x13: in HotSpot's interpreter the method that is entered, and where its
+ * caller's stack ended. x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are
  * call-saved. */
-const uint64_t sample_user_regs = UINT64_C(0x1ffff000f);
+const uint64_t sample_user_regs = UINT64_C(0x1ffff300f);
 const uint64_t sample_place_regs =
 	UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1) << PERF_REG_ARM64_PC |
 	UINT64_C(1) << PERF_REG_ARM64_X29 | UINT64_C(1) << PERF_REG_ARM64_LR |
@@ -26,8 +27,9 @@ const uint32_t arch_sp = PERF_REG_ARM64_SP, arch_ip = PERF_REG_ARM64_PC;
 const char sample_arch_name[] = "aarch64";
 
 #define BIT(reg) (UINT64_C(1) << (reg))
-/* x1 .. x3, x16 .. x30 without x18, which is the platform's: the loop must not change it. */
-#define KNOWN_REGS UINT64_C(0x7ffb000e)
+/* x1 .. x3, x12, x13, x16 .. x30 without x18, which is the platform's: the loop must not change it.
+ */
+#define KNOWN_REGS UINT64_C(0x7ffb300e)
 /* The value of register n; the assembly below sets the low half to n. */
 #define KNOWN(n) (UINT64_C(0x5ca10000) + (n))
 
@@ -35,8 +37,8 @@ const char sample_arch_name[] = "aarch64";
 
 /* clang-format off */
 #define SET_ALL \
-	SET(1) SET(2) SET(3) SET(16) SET(17) SET(19) SET(20) SET(21) SET(22) SET(23) \
-	SET(24) SET(25) SET(26) SET(27) SET(28) SET(29) SET(30)
+	SET(1) SET(2) SET(3) SET(12) SET(13) SET(16) SET(17) SET(19) SET(20) SET(21) SET(22) \
+	SET(23) SET(24) SET(25) SET(26) SET(27) SET(28) SET(29) SET(30)
 /* clang-format on */
 
 __attribute__((noinline)) void arch_run_known(struct arch_known *k)
@@ -66,7 +68,8 @@ __attribute__((noinline)) void arch_run_known(struct arch_known *k)
 			 "add sp, sp, #96\n\t"
 			 :
 			 : [k] "r"(k), [call] "i"(SYS_getppid)
-			 : "x0", "x1", "x2", "x3", "x8", "x9", "x10", "x16", "x17", "memory", "cc");
+			 : "x0", "x1", "x2", "x3", "x8", "x9", "x10", "x12", "x13", "x16", "x17",
+			   "memory", "cc");
 }
 
 bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs, uint64_t *valid)
