@@ -264,9 +264,8 @@ static int read_table(struct hotspot_tables *ret, const struct image *image,
 static const char *find_missing_heaps(const struct hotspot_tables *t)
 {
 	static const enum hotspot_value one[] = {HS_SPACE_FIRST, HS_SPACE_LAST},
-					many[] = {HS_HEAPS,	    HS_LOW_BOUND,  HS_HIGH_BOUND,
-						  HS_ARRAY_LENGTH,  HS_ARRAY_DATA, HS_VM_MAJOR,
-						  HS_SENDER_SP_SLOT};
+					many[] = {HS_HEAPS,	   HS_LOW_BOUND,  HS_HIGH_BOUND,
+						  HS_ARRAY_LENGTH, HS_ARRAY_DATA, HS_VM_MAJOR};
 	const enum hotspot_value *values = t->known[HS_HEAP] ? one : many;
 	size_t n = t->known[HS_HEAP] ? ARRAY_SIZE(one) : ARRAY_SIZE(many);
 
