@@ -9,7 +9,7 @@
 
 #include "runtimes/arch.h"
 
-const bool arch_has_hotspot = true;
+const bool arch_has_hotspot = true, arch_looks_ahead = false;
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13, RIP = 16 };
 
@@ -126,6 +126,15 @@ enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n
 	return complete ? SHAPE_FULL : prologue_shape(code, n_before);
 }
 
+/* Instructions cannot be told apart here as easily. */
+void arch_look_ahead(struct memory *m, uint64_t at, uint64_t end, struct code_ahead *ret)
+{
+	(void)m;
+	(void)at;
+	(void)end;
+	*ret = (struct code_ahead){.way = WAY_UNKNOWN};
+}
+
 bool arch_is_call(const uint8_t *before, size_t n)
 {
 	const uint8_t *end = before + n;
@@ -212,6 +221,12 @@ bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 	if (ret->caller_sp <= sp)
 		ret->caller_sp = sp + 8;
 	return hs_is_code(h, ret->caller_pc);
+}
+
+/* Adapters keep the return address on top of the stack. */
+uint64_t arch_sender_sp(const struct hotspot *h, const struct runtime_regs *regs)
+{
+	return 0;
 }
 
 uint64_t arch_bcp(const struct runtime_regs *regs)

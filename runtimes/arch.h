@@ -9,6 +9,10 @@ extern const bool arch_has_hotspot;
 /* The shape of a frame of fixed size at a pc. code: the n bytes from pc on, after the n_before
  * bytes from the function's entry to pc. complete: pc is not in the prologue. */
 enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n, bool complete);
+/* What the code from `at` to `end` does next with the stack, if that can be told on this processor.
+ */
+extern const bool arch_looks_ahead;
+void arch_look_ahead(struct memory *m, uint64_t at, uint64_t end, struct code_ahead *ret);
 /* Is the instruction before a return address a call? before: points at the return address. */
 bool arch_is_call(const uint8_t *before, size_t n);
 
@@ -27,6 +31,8 @@ bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack
  * return address is known. */
 bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 		   const struct runtime_regs *regs, struct interpreted *ret);
+/* Where the caller's stack ended before an adapter put arguments there; 0: unknown. Unproven. */
+uint64_t arch_sender_sp(const struct hotspot *h, const struct runtime_regs *regs);
 /* The address of the current bytecode, in the interpreter's innermost frame. */
 uint64_t arch_bcp(const struct runtime_regs *regs);
 /* Sets the pc, sp and fp of the caller of a frame that saved its caller's fp at address `at`. */

@@ -465,6 +465,8 @@ static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use us
 	}
 	if (use == PC_INTERRUPTED)
 		fresh.shape = (uint8_t)shape_of(h, &fresh.blob, pc);
+	if (use != PC_CALLED_JAVA)
+		arch_look_ahead(&h->memory, pc, fresh.blob.code_end, &fresh.ahead);
 	fresh.walk = h->walk;
 	*c = fresh;
 	return true;

@@ -69,7 +69,8 @@ enum frame_shape {
 	SHAPE_FULL,
 	SHAPE_NOT_SAVED, /* it has its size, but the caller's fp is in its register still */
 	SHAPE_PUSHED,	 /* the caller's fp is on top of the stack, the return address behind it */
-	SHAPE_NONE,	 /* the return address is on top of the stack */
+	SHAPE_POINTED,	 /* both are where the fp points */
+	SHAPE_NONE,	 /* the return address is on top of the stack, or in its register */
 };
 
 /* How a pc is to be understood. */
@@ -79,15 +80,30 @@ enum pc_use {
 	PC_CALLED,	/* behind a call that may have none */
 };
 
+/* How code gets to its caller, by what it does next. */
+enum code_way {
+	WAY_UNKNOWN,
+	WAY_REGISTER, /* its return address is in a register still, or again */
+	WAY_TOP,      /* the caller's fp and the return address are on top of the stack */
+	WAY_FRAME,    /* its frame pointer points at them */
+	WAY_FIXED,    /* they are at the end of a frame of fixed size */
+};
+
+struct code_ahead {
+	uint8_t way;	 /* enum code_way */
+	uint16_t pushed; /* bytes that it takes from the stack before it leaves its frame */
+};
+
 /* What is remembered of a pc. */
 struct code {
 	uint64_t pc, identity;
 	struct blob blob;
-	uint32_t first, n; /* rows of places */
-	uint32_t owner;	   /* the process's number; 0: nobody's */
-	uint32_t walk;	   /* the last one in which the blob was still this one */
-	uint8_t use;	   /* enum pc_use */
-	uint8_t shape;	   /* enum frame_shape, if interrupted */
+	uint32_t first, n;	 /* rows of places */
+	uint32_t owner;		 /* the process's number; 0: nobody's */
+	uint32_t walk;		 /* the last one in which the blob was still this one */
+	uint8_t use;		 /* enum pc_use */
+	uint8_t shape;		 /* enum frame_shape, if interrupted */
+	struct code_ahead ahead; /* if not called by Java */
 };
 
 /* What is remembered of a place in a method. */

@@ -57,8 +57,9 @@ static enum runtime_step go(struct step *s, const struct interpreted *to, bool j
 {
 	struct runtime_regs *r = s->regs;
 
-	if (to->caller_sp <= r->sp || to->caller_sp - r->sp > MAX_FRAME_BYTES ||
-	    to->caller_sp % 8 != 0 || to->caller_pc == 0)
+	/* Or where it is, if code without a frame keeps its return address in a register. */
+	if (to->caller_sp < r->sp || (to->caller_sp == r->sp && !r->innermost) ||
+	    to->caller_sp - r->sp > MAX_FRAME_BYTES || to->caller_sp % 8 != 0 || to->caller_pc == 0)
 		return RUNTIME_UNPROVEN;
 	r->pc = to->caller_pc;
 	r->sp = to->caller_sp;
@@ -173,9 +174,36 @@ static bool find_pushed(struct step *s, const struct blob *b, uint64_t *ret)
 	return true;
 }
 
+/* Likewise by what the code does next; but it may take one of several ways. */
+static uint64_t find_pushed_ahead(struct step *s, const struct blob *b,
+				  const struct code_ahead *ahead)
+{
+	static const uint16_t others[] = {0, 16};
+
+	if (is_pushed(s, b, ahead->pushed))
+		return ahead->pushed;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		if (others[i] != ahead->pushed && is_pushed(s, b, others[i]))
+			return others[i];
+	}
+	return ahead->pushed;
+}
+
+static bool find_below(struct step *s, const struct code_ahead *ahead, const struct blob *b,
+		       uint64_t *ret)
+{
+	*ret = 0;
+	if (arch_looks_ahead)
+		*ret = find_pushed_ahead(s, b, ahead);
+	else if (b->level == HOTSPOT_C2)
+		return find_pushed(s, b, ret);
+	return true;
+}
+
 static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 {
 	const struct code *c = hotspot_code_find(s->h, s->regs->pc, use);
+	struct code_ahead ahead;
 	struct blob blob;
 	enum frame_shape shape;
 	uint64_t pc, pushed;
@@ -183,6 +211,7 @@ static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 	if (!c)
 		return RUNTIME_UNPROVEN;
 	blob = c->blob;
+	ahead = c->ahead;
 	shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
 	if (use != PC_INTERRUPTED && (s->regs->pc == blob.deopt || s->regs->pc == blob.deopt_mh)) {
 		/* It will be executed by the interpreter; its place was put aside. */
@@ -195,9 +224,9 @@ static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 			return RUNTIME_UNPROVEN;
 	}
 	put_places(s, c);
-	if (use != PC_CALLED_JAVA && blob.kind == BLOB_NMETHOD && blob.level == HOTSPOT_C2 &&
-	    shape == SHAPE_FULL && blob.frame_words >= 2) {
-		if (!find_pushed(s, &blob, &pushed))
+	if (use != PC_CALLED_JAVA && blob.kind == BLOB_NMETHOD && shape == SHAPE_FULL &&
+	    blob.frame_words >= 2) {
+		if (!find_below(s, &ahead, &blob, &pushed))
 			return RUNTIME_UNPROVEN;
 		s->regs->sp += pushed;
 	}
@@ -253,22 +282,48 @@ static enum runtime_step step_frameless(struct step *s)
 		return RUNTIME_UNPROVEN;
 	if (!arch_return(s->stack, s->regs, &to))
 		return RUNTIME_TRUNCATED;
-	return is_caller(s, to.caller_pc) ? go(s, &to, true) : RUNTIME_UNPROVEN;
+	if (!is_caller(s, to.caller_pc))
+		return RUNTIME_UNPROVEN;
+	if (is_java_caller(s, to.caller_pc) && !has_frame_at(s, &to)) {
+		to.caller_sp = arch_sender_sp(s->h, s->regs);
+		if (!has_frame_at(s, &to))
+			return RUNTIME_UNPROVEN;
+	}
+	return go(s, &to, true);
 }
 
-static enum runtime_step step_stub(struct step *s, bool continuation)
+/* The caller of the innermost code of a stub that has no frame pointer, or has not set it yet. */
+static bool find_stub_caller(struct step *s, const struct code_ahead *ahead,
+			     struct interpreted *ret)
+{
+	struct runtime_regs regs = *s->regs;
+
+	regs.sp += ahead->pushed;
+	return (ahead->way == WAY_TOP ? arch_fp_frame(s->stack, regs.sp, ret)
+				      : arch_return(s->stack, &regs, ret)) &&
+	       is_caller(s, ret->caller_pc);
+}
+
+static enum runtime_step step_stub(struct step *s, const struct code_ahead *ahead,
+				   bool continuation)
 {
 	struct runtime_regs *r = s->regs;
 	struct interpreted to;
 
 	if (r->pc == s->h->call_stub_return)
 		return arch_fp_frame(s->stack, r->fp, &to) ? go(s, &to, false) : RUNTIME_TRUNCATED;
-	if (r->innermost && arch_return(s->stack, r, &to) && is_caller(s, to.caller_pc))
+	if (r->innermost && ahead->way != WAY_FRAME && find_stub_caller(s, ahead, &to))
 		return go(s, &to, false);
 	if (r->fp >= r->sp && r->fp - r->sp < MAX_FRAME_BYTES &&
 	    arch_fp_frame(s->stack, r->fp, &to) && is_caller(s, to.caller_pc) && !continuation)
 		return go(s, &to, false);
 	return continuation ? RUNTIME_ELSEWHERE : RUNTIME_UNPROVEN;
+}
+
+/* Does it say where the frame is better than its size? */
+static bool is_way_of_stub(uint8_t way)
+{
+	return way == WAY_REGISTER || way == WAY_TOP || way == WAY_FRAME;
 }
 
 /* ---- All ---- */
@@ -280,6 +335,7 @@ static enum runtime_step step(struct step *s)
 			  : r->called_own ? PC_CALLED_JAVA
 					  : PC_CALLED;
 	enum frame_shape shape;
+	struct code_ahead ahead;
 	const struct code *c;
 	struct blob blob;
 
@@ -289,6 +345,7 @@ static enum runtime_step step(struct step *s)
 	if (!c)
 		return RUNTIME_UNPROVEN;
 	blob = c->blob;
+	ahead = c->ahead;
 	switch (blob.kind) {
 	case BLOB_NMETHOD:
 	case BLOB_NATIVE:
@@ -299,10 +356,12 @@ static enum runtime_step step(struct step *s)
 	case BLOB_STUBS:
 	case BLOB_CONTINUATION:
 		put_places(s, c);
-		return step_stub(s, blob.kind == BLOB_CONTINUATION);
+		return step_stub(s, &ahead, blob.kind == BLOB_CONTINUATION);
 	case BLOB_FRAMED:
-		shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
 		put_places(s, c);
+		if (r->innermost && is_way_of_stub(ahead.way))
+			return step_stub(s, &ahead, false);
+		shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
 		return step_framed(s, &blob, shape, false);
 	default:
 		return RUNTIME_UNPROVEN;

@@ -82,7 +82,7 @@ RUNTIMES_SOURCES = \
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)
 if AARCH64
-libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-aarch64.c
+libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-hotspot-aarch64.c runtimes/arch-v8-aarch64.c
 endif
 if RISCV64
 libruntimes_a_SOURCES += runtimes/arch-riscv64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-none.c
@@ -146,7 +146,7 @@ tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 # What only aarch64 has, on any processor. Its programs were recorded under qemu-user, whose memory
 # is theirs, by a recorder that has these files in the place of those of x86_64.
-RUNTIMES_AARCH64 = runtimes/arch-aarch64.c runtimes/arch-hotspot-none.c runtimes/arch-v8-aarch64.c
+RUNTIMES_AARCH64 = runtimes/arch-aarch64.c runtimes/arch-hotspot-aarch64.c runtimes/arch-v8-aarch64.c
 INTERP_RECORDED_AARCH64 = php-8.2-aarch64 ruby-2.7-aarch64 ruby-3.1-aarch64 ruby-3.3-aarch64
 EXTRA_DIST += $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.gz) $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.expect)
 check_PROGRAMS += tests/unit/test-interp-aarch64

@@ -250,7 +250,7 @@ static bool read_nothing(void *ctx, uint64_t address, void *ret, size_t n)
 	return false;
 }
 
-/* A file without a virtual machine of Java's is none, also where its frames are not known. */
+/* A file without a virtual machine of Java's is none. */
 static void test_no_hotspot(void)
 {
 	const struct memory memory = {.read = read_nothing};
@@ -259,6 +259,253 @@ static void test_no_hotspot(void)
 
 	CHECK_INT(hotspot_new(&h, &memory, 0x10000, &why), ==, -ENOENT);
 	CHECK(!h);
+}
+
+/* ---- HotSpot: code as version 17 makes it ---- */
+
+/* The shapes at each instruction of code that is n_before words long before it has its frame: 'n' no
+ * frame, 's' not saved, 't' on top of the stack, 'p' where fp points, 'f' all of it. */
+static void check_frames(const uint32_t *words, size_t n, size_t n_before, const char *expected)
+{
+	static const char letters[] = {[SHAPE_NONE] = 'n',
+				       [SHAPE_NOT_SAVED] = 's',
+				       [SHAPE_PUSHED] = 't',
+				       [SHAPE_POINTED] = 'p',
+				       [SHAPE_FULL] = 'f'};
+	const uint8_t *code = (const uint8_t *)words;
+
+	CHECK_INT(strlen(expected), ==, n);
+	for (size_t i = 0; i < n; i++) {
+		bool complete = i >= n_before;
+		size_t before = complete ? 0 : i;
+		size_t behind = n - i < 8 ? n - i : 8;
+		enum frame_shape shape =
+			arch_frame_shape(code + (i - before) * 4, before * 4, behind * 4, complete);
+
+		if (letters[shape] != expected[i])
+			(void)fprintf(stderr, "instruction %zu: %c\n", i, letters[shape]);
+		CHECK(letters[shape] == expected[i]);
+	}
+}
+
+static const uint32_t method_code[] = {
+	0xd503201f, /* nop */
+	0xd14053e9, /* sub x9, sp, 20, lsl 12 */
+	0xf900013f, /* str xzr, [x9] */
+	0xd10103ff, /* sub sp, sp, 64 */
+	0xa9037bfd, /* stp x29, x30, [sp, 48] */
+	0x97fcb48a, /* bl */
+	0xa9437bfd, /* ldp x29, x30, [sp, 48] */
+	0x910103ff, /* add sp, sp, 64 */
+	0xf941a388, /* ldr x8, [x28, 832] */
+	0xeb2863ff, /* cmp sp, x8 */
+	0x540005e8, /* b.hi */
+	0xd65f03c0, /* ret */
+};
+
+static void test_frames_of_methods(void)
+{
+	static const uint32_t large[] = {
+		0xd503201f, /* nop */
+		0xa9bf7bfd, /* stp x29, x30, [sp, -16]! */
+		0xd108c3ff, /* sub sp, sp, 560 */
+		0xd503201f, /* nop */
+		0x9108c3ff, /* add sp, sp, 560 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xd65f03c0, /* ret */
+	};
+	static const uint32_t native[] = {
+		0xd503201f, /* nop */
+		0xa9bf7bfd, /* stp x29, x30, [sp, -16]! */
+		0x910003fd, /* mov x29, sp */
+		0xd10143ff, /* sub sp, sp, 80 */
+		0xd63f0100, /* blr x8 */
+		0x910003bf, /* mov sp, x29 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xf9400788, /* ldr x8, [x28, 8] */
+		0xb5000048, /* cbnz x8 */
+		0xd65f03c0, /* ret */
+	};
+
+	check_frames(method_code, ARRAY_SIZE(method_code), 5, "nnnnsffsnnnn");
+	/* A loop may be entered, which makes a frame, too: no prologue is known there. */
+	check_frames(method_code + 2, ARRAY_SIZE(method_code) - 2, 0, "nnsffsnnnn");
+	check_frames(large, ARRAY_SIZE(large), 3, "nntfftn");
+	check_frames(native, ARRAY_SIZE(native), 4, "nntpfftnnn");
+}
+
+/* What the code from each instruction on does: 'r' it returns by the register, 't' by the top of the
+ * stack, 'p' where fp points, 'f' it has a frame of fixed size, '?' not known; and the words that it
+ * takes from the stack before. */
+static void check_ahead(const uint32_t *words, size_t n, const char *ways, const char *pushed)
+{
+	static const char letters[] = {[WAY_UNKNOWN] = '?',
+				       [WAY_REGISTER] = 'r',
+				       [WAY_TOP] = 't',
+				       [WAY_FRAME] = 'p',
+				       [WAY_FIXED] = 'f'};
+	struct model model = {.code = 0x4000, .words = words, .n = n};
+	struct memory memory = {read_model, &model, UINT32_MAX, UINT64_MAX};
+
+	CHECK_INT(strlen(ways), ==, n);
+	CHECK_INT(strlen(pushed), ==, n);
+	for (size_t i = 0; i < n; i++) {
+		struct code_ahead ahead;
+
+		arch_look_ahead(&memory, 0x4000 + i * 4, 0x4000 + n * 4, &ahead);
+		if (letters[ahead.way] != ways[i] || ahead.pushed != (pushed[i] - '0') * 8)
+			(void)fprintf(stderr, "instruction %zu: %c %u\n", i, letters[ahead.way],
+				      ahead.pushed);
+		CHECK(letters[ahead.way] == ways[i]);
+		CHECK_INT(ahead.pushed, ==, (pushed[i] - '0') * 8);
+	}
+}
+
+static void test_ahead(void)
+{
+	/* A method calls a function that is not Java: it leaves its place on the stack. */
+	static const uint32_t leaf[] = {
+		0x10000089, /* adr x9 */
+		0xa9bf27ff, /* stp xzr, x9, [sp, -16]! */
+		0xd63f0100, /* blr x8 */
+		0x910043ff, /* add sp, sp, 16 */
+		0x14000002, /* b 2 further */
+		0xf84107fe, /* ldr x30, [sp], 16: not on the way */
+		0xa9437bfd, /* ldp x29, x30, [sp, 48] */
+		0x910103ff, /* add sp, sp, 64 */
+		0xd65f03c0, /* ret */
+	};
+	/* Of a stub that copies memory, and of one that searches the classes of a class. */
+	static const uint32_t copy[] = {
+		0xa9bf7bfd, /* stp x29, x30, [sp, -16]! */
+		0x910003fd, /* mov x29, sp */
+		0xcb000028, /* sub x8, x1, x0 */
+		0x910003bf, /* mov sp, x29 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xaa1f03e0, /* mov x0, xzr */
+		0xd65f03c0, /* ret */
+	};
+	static const uint32_t search[] = {
+		0xa9be0be0, /* stp x0, x2, [sp, -32]! */
+		0xa90117e4, /* stp x4, x5, [sp, 16] */
+		0xa94117e4, /* ldp x4, x5, [sp, 16] */
+		0xa8c20be0, /* ldp x0, x2, [sp], 32 */
+		0xd65f03c0, /* ret */
+		0x17fffffb, /* b backwards */
+	};
+	static const uint32_t large[] = {
+		0x9108c3ff, /* add sp, sp, 560 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xd65f03c0, /* ret */
+	};
+
+	check_ahead(leaf, ARRAY_SIZE(leaf), "fffffffrr", "002202080");
+	check_ahead(copy, ARRAY_SIZE(copy), "rtpptrr", "0000000");
+	check_ahead(search, ARRAY_SIZE(search), "rrrrr?", "044400");
+	check_ahead(large, ARRAY_SIZE(large), "ftr", "000");
+}
+
+/* Words of a stack from 0x7000 on. */
+static uint64_t frame_words[32];
+static const struct runtime_stack frame_stack = {
+	.bytes = (const uint8_t *)frame_words, .start = 0x7000, .n = sizeof(frame_words)};
+
+static uint64_t *frame_word(uint64_t address)
+{
+	return &frame_words[(address - 0x7000) / 8];
+}
+
+static void check_caller(const struct interpreted *found, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	CHECK_INT(found->caller_pc, ==, pc);
+	CHECK_INT(found->caller_sp, ==, sp);
+	CHECK_INT(found->caller_fp, ==, fp);
+}
+
+/* The caller of a frame in each shape; the return address may be signed. */
+static void test_callers(void)
+{
+	struct runtime_regs regs = {.sp = 0x7010, .fp = 0x7050, .innermost = true};
+	struct interpreted found;
+
+	regs.r[30] = UINT64_C(0x5a00000000006004);
+	memset(frame_words, 0, sizeof(frame_words));
+	*frame_word(0x7010) = 0x7090;
+	*frame_word(0x7018) = UINT64_C(0x2b00000000006008);
+	*frame_word(0x7030) = 0x70a0;
+	*frame_word(0x7038) = 0x600c;
+	*frame_word(0x7050) = 0x70b0;
+	*frame_word(0x7058) = 0x6010;
+	CHECK(arch_framed(&frame_stack, &regs, 6, SHAPE_NONE, &found));
+	check_caller(&found, 0x6004, 0x7010, 0x7050);
+	CHECK(arch_framed(&frame_stack, &regs, 6, SHAPE_NOT_SAVED, &found));
+	check_caller(&found, 0x6004, 0x7040, 0x7050);
+	CHECK(arch_framed(&frame_stack, &regs, 6, SHAPE_PUSHED, &found));
+	check_caller(&found, 0x6008, 0x7020, 0x7090);
+	CHECK(arch_framed(&frame_stack, &regs, 6, SHAPE_FULL, &found));
+	check_caller(&found, 0x600c, 0x7040, 0x70a0);
+	CHECK(arch_framed(&frame_stack, &regs, 6, SHAPE_POINTED, &found));
+	check_caller(&found, 0x6010, 0x7060, 0x70b0);
+	CHECK(!arch_framed(&frame_stack, &regs, 600, SHAPE_FULL, &found));
+	CHECK(arch_return(&frame_stack, &regs, &found));
+	check_caller(&found, 0x6004, 0x7010, 0x7050);
+}
+
+/* The interpreter's frame of a method, and before it is made. */
+static void test_interpreted(void)
+{
+	static struct hotspot h = {.major = 17, .low = 0x6000, .high = 0x7000};
+	struct runtime_regs regs = {.sp = 0x7010, .fp = 0x7060, .innermost = true};
+	struct interpreted found;
+
+	memset(frame_words, 0, sizeof(frame_words));
+	*frame_word(0x7060) = 0x70a0;
+	*frame_word(0x7068) = UINT64_C(0x5a00000000006004);
+	*frame_word(0x7058) = 0x7080; /* the sender's sp */
+	*frame_word(0x7048) = 0x1230; /* the method */
+	*frame_word(0x7018) = 0x4567; /* the bytecode; in version 8 elsewhere */
+	*frame_word(0x7028) = 0x4568;
+	CHECK(arch_interpreted(&h, &frame_stack, 0x7060, &found));
+	check_caller(&found, 0x6004, 0x7080, 0x70a0);
+	CHECK_INT(found.method, ==, 0x1230);
+	CHECK_INT(found.bcp, ==, 0x4567);
+	h.major = 8;
+	CHECK(arch_interpreted(&h, &frame_stack, 0x7060, &found));
+	CHECK_INT(found.bcp, ==, 0x4568);
+	/* An interpreted caller's is lower; and it is not there yet. */
+	*frame_word(0x7058) = 0x7020;
+	CHECK(arch_interpreted(&h, &frame_stack, 0x7060, &found));
+	CHECK_INT(found.caller_sp, ==, 0x7070);
+	*frame_word(0x7058) = UINT64_C(0x123456789);
+	CHECK(arch_interpreted(&h, &frame_stack, 0x7060, &found));
+	CHECK_INT(found.caller_sp, ==, 0x7070);
+	CHECK(!arch_interpreted(&h, &frame_stack, 0x7068, &found));
+
+	regs.r[12] = 0x1230;
+	regs.r[13] = 0x7030;
+	regs.r[19] = 0x7040;
+	regs.r[22] = 0x4567;
+	regs.r[30] = UINT64_C(0x5a00000000006004);
+	h.major = 17;
+	CHECK(arch_entering(&h, &frame_stack, &regs, &found));
+	check_caller(&found, 0x6004, 0x7030, 0x7060);
+	CHECK_INT(found.method, ==, 0x1230);
+	CHECK_INT(arch_bcp(&regs), ==, 0x4567);
+	h.major = 21;
+	CHECK(arch_entering(&h, &frame_stack, &regs, &found));
+	CHECK_INT(found.caller_sp, ==, 0x7040);
+	regs.r[30] = 0x1000;
+	CHECK(!arch_entering(&h, &frame_stack, &regs, &found));
+}
+
+static void test_hotspot_calls(void)
+{
+	static const uint32_t call = 0x94000010, by_register = 0xd63f0100, jump = 0x14000010;
+
+	CHECK(arch_is_call((const uint8_t *)&call, 4));
+	CHECK(arch_is_call((const uint8_t *)&by_register, 4));
+	CHECK(!arch_is_call((const uint8_t *)&jump, 4));
+	CHECK(!arch_is_call((const uint8_t *)&call, 3));
 }
 
 int main(void)
@@ -271,5 +518,10 @@ int main(void)
 	RUN(test_shapes_of_builtin);
 	RUN(test_calls);
 	RUN(test_no_hotspot);
+	RUN(test_frames_of_methods);
+	RUN(test_ahead);
+	RUN(test_callers);
+	RUN(test_interpreted);
+	RUN(test_hotspot_calls);
 	return 0;
 }
