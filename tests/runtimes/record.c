@@ -11,8 +11,10 @@
  * walks.
  */
 #include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,7 +104,7 @@ typedef bool (*walk_fn)(void *runtime, const struct recorded_walk *w);
 
 static bool walk_java(void *runtime, const struct recorded_walk *w)
 {
-	if (!hotspot_has(runtime, w->r[RECORDING_REGS - 1]))
+	if (!hotspot_has(runtime, w->r[RECORDED_PC]))
 		return false;
 	(void)recording_walk(runtime, w, stdout);
 	return true;
@@ -127,6 +129,8 @@ static bool take(pid_t tid, void *runtime, walk_fn walk, struct recorded_walk *r
 {
 	static uint8_t stack[STACK_BYTES];
 	struct user_regs_struct u;
+	struct iovec registers = {&u, sizeof(u)};
+	struct runtime_regs regs;
 	int status;
 	ssize_t n;
 	bool ok = false;
@@ -134,16 +138,15 @@ static bool take(pid_t tid, void *runtime, walk_fn walk, struct recorded_walk *r
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return false;
 	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid &&
-	    ptrace(PTRACE_GETREGS, tid, 0, &u) == 0) {
-		const uint64_t r[RECORDING_REGS] = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
-						    u.rbp, u.rsp, u.r8,	 u.r9,	u.r10, u.r11,
-						    u.r12, u.r13, u.r14, u.r15, u.rip};
+	    ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &registers) == 0 &&
+	    runtime_regs_from_ptrace(&u, registers.iov_len, &regs)) {
 		uint8_t *copy;
 
-		n = pread(memory_fd, stack, sizeof(stack), (off_t)u.rsp);
+		n = pread(memory_fd, stack, sizeof(stack), (off_t)regs.sp);
 		copy = n > 0 ? malloc((size_t)n) : NULL;
 		if (copy) {
-			memcpy(ret->r, r, sizeof(r));
+			for (size_t i = 0; i < RECORDING_REGS; i++)
+				ret->r[i] = regs.r[recording_register(i)];
 			memcpy(copy, stack, (size_t)n);
 			ret->stack = copy;
 			ret->n = (uint32_t)n;

@@ -15,16 +15,26 @@ static inline const char *recording_step_name(enum runtime_step step)
 	return names[step];
 }
 
+static inline struct runtime_regs recording_regs(const struct recorded_walk *w)
+{
+	struct runtime_regs regs = {.pc = w->r[RECORDED_PC],
+				    .sp = w->r[RECORDED_SP],
+				    .fp = w->r[RECORDED_FP],
+				    .innermost = true};
+
+	for (size_t i = 0; i < RECORDING_REGS; i++)
+		regs.r[recording_register(i)] = w->r[i];
+	return regs;
+}
+
 /* Walks from Java code down to native code, and prints each frame. */
 static inline enum runtime_step recording_walk(struct hotspot *h, const struct recorded_walk *w,
 					       FILE *out)
 {
-	const struct runtime_stack stack = {w->stack, w->r[7], w->n, NULL};
-	struct runtime_regs regs = {
-		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
+	const struct runtime_stack stack = {w->stack, w->r[RECORDED_SP], w->n, NULL};
+	struct runtime_regs regs = recording_regs(w);
 	enum runtime_step step = RUNTIME_STEP;
 
-	memcpy(regs.r, w->r, sizeof(w->r));
 	hotspot_begin(h, 4000, 1 << 20);
 	while (step == RUNTIME_STEP && hotspot_has(h, regs.pc)) {
 		struct stepped_frame frames[64];

@@ -6,7 +6,7 @@
  *
  *	u64 image; u32 number of ranges, u32 number of samples
  *	ranges: u64 address, u32 n, n bytes; sorted
- *	samples: u64 registers[17] by DWARF number, u32 n, n bytes of stack
+ *	samples: u64 registers[17] (recording_register()), u32 n, n bytes of stack
  *
  * recorded-*.h walk them.
  */
@@ -23,6 +23,21 @@ enum {
 	RECORDING_REGS = 17,
 	RECORDING_PAGE = 4096
 };
+
+/* The DWARF number of the i-th recorded register; the frame pointer, the stack pointer and the pc are
+ * the same ones everywhere. RECORDED_AARCH64: for tests of what was recorded there. */
+static inline uint8_t recording_register(size_t i)
+{
+#if defined(__aarch64__) || defined(RECORDED_AARCH64)
+	static const uint8_t registers[RECORDING_REGS] = {0,  1,  2,  3,  12, 13, 29, 31, 16,
+							  17, 19, 20, 21, 22, 28, 30, 32};
+
+	return registers[i];
+#else
+	return (uint8_t)i;
+#endif
+}
+enum { RECORDED_FP = 6, RECORDED_SP = 7, RECORDED_PC = 16 };
 
 struct recording {
 	uint64_t image;

@@ -274,13 +274,11 @@ static void test_spent(void)
 
 	open_version("17");
 	w = &java.recorded.samples[0];
-	stack = (struct runtime_stack){w->stack, w->r[7], w->n, NULL};
-	regs = (struct runtime_regs){
-		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
-	memcpy(regs.r, w->r, sizeof(w->r));
+	stack = (struct runtime_stack){w->stack, w->r[RECORDED_SP], w->n, NULL};
+	regs = recording_regs(w);
 	hotspot_begin(hotspot, 3, 1000);
 	CHECK_INT(hotspot_step(hotspot, &stack, &regs, frames, 8, &n), ==, RUNTIME_SPENT);
-	CHECK_INT(regs.pc, ==, w->r[16]);
+	CHECK_INT(regs.pc, ==, w->r[RECORDED_PC]);
 	close_version();
 }
 
@@ -292,16 +290,16 @@ static enum runtime_step step_pushed(const struct recorded_walk *w, size_t words
 {
 	static uint8_t bytes[16 * 8 + 65536];
 	size_t n = w->n < 65536 ? w->n : 65536;
-	const struct runtime_stack stack = {bytes, w->r[7] - words * 8, words * 8 + n, NULL};
+	const struct runtime_stack stack = {bytes, w->r[RECORDED_SP] - words * 8, words * 8 + n,
+					    NULL};
 
 	memset(bytes, 0x11, words * 8);
 	if (says >= 0)
-		memcpy(bytes + 8 * says, &w->r[7], sizeof(w->r[7]));
+		memcpy(bytes + 8 * says, &w->r[RECORDED_SP], sizeof(w->r[RECORDED_SP]));
 	memcpy(bytes + words * 8, w->stack, n);
-	*ret = (struct runtime_regs){
-		.pc = w->r[16], .sp = w->r[7] - words * 8, .fp = w->r[6], .innermost = true};
-	memcpy(ret->r, w->r, sizeof(w->r));
-	ret->r[7] = ret->sp;
+	*ret = recording_regs(w);
+	ret->sp -= words * 8;
+	ret->r[recording_register(RECORDED_SP)] = ret->sp;
 	hotspot_begin(hotspot, 4000, 1 << 20);
 	return hotspot_step(hotspot, &stack, ret, frames, 8, ret_n);
 }
@@ -361,7 +359,8 @@ static uint64_t find_call(uint64_t pc)
 static uint32_t check_not_pushed(const struct recorded_walk *w, uint64_t size)
 {
 	static uint8_t bytes[64 + 65536];
-	const uint64_t sp = w->r[7] - size, end = w->r[7], call = find_call(w->r[16]);
+	const uint64_t sp = w->r[RECORDED_SP] - size, end = w->r[RECORDED_SP],
+		       call = find_call(w->r[RECORDED_PC]);
 	const size_t n = w->n < 65536 ? w->n : 65536;
 	const struct runtime_stack stack = {bytes, sp, size + n, NULL};
 	struct stepped_frame frames[8];
@@ -370,7 +369,8 @@ static uint32_t check_not_pushed(const struct recorded_walk *w, uint64_t size)
 
 	memcpy(bytes + size, w->stack, n);
 	for (uint64_t at = 0; call && at + 16 < size; at += 8) {
-		struct runtime_regs got = {.pc = w->r[16], .sp = sp, .fp = end, .innermost = true};
+		struct runtime_regs got = {
+			.pc = w->r[RECORDED_PC], .sp = sp, .fp = end, .innermost = true};
 
 		memset(bytes, 0x11, size);
 		memcpy(bytes + size - 8, &call, sizeof(call));
@@ -378,7 +378,8 @@ static uint32_t check_not_pushed(const struct recorded_walk *w, uint64_t size)
 		if (hotspot_step(hotspot, &stack, &got, frames, 8, &n_frames) != RUNTIME_STEP ||
 		    got.sp != end)
 			continue;
-		got = (struct runtime_regs){.pc = w->r[16], .sp = sp, .fp = end, .innermost = true};
+		got = (struct runtime_regs){
+			.pc = w->r[RECORDED_PC], .sp = sp, .fp = end, .innermost = true};
 		memcpy(bytes + at, &end, sizeof(end));
 		hotspot_begin(hotspot, 4000, 1 << 20);
 		CHECK_INT(hotspot_step(hotspot, &stack, &got, frames, 8, &n_frames), ==,
@@ -403,12 +404,12 @@ static void test_pushed(void)
 			struct runtime_regs regs;
 			size_t n;
 
-			if (!is_in_method(w->r[16]) ||
+			if (!is_in_method(w->r[RECORDED_PC]) ||
 			    step_pushed(w, 0, -1, &regs, frames, &n) != RUNTIME_STEP)
 				continue;
 			n_samples++;
-			if (regs.sp - w->r[7] <= 64)
-				n_words += check_not_pushed(w, regs.sp - w->r[7]);
+			if (regs.sp - w->r[RECORDED_SP] <= 64)
+				n_words += check_not_pushed(w, regs.sp - w->r[RECORDED_SP]);
 			CHECK(check_pushed(w, 1, -1));
 			for (int words = 1; words <= MOST; words++) {
 				for (int says = 0; says < words; says++, n_pushed++)
@@ -467,9 +468,12 @@ static void test_given_up(void)
 		open_version(versions[v]);
 		for (uint32_t i = 0; i < java.recorded.n_samples; i++) {
 			const struct recorded_walk *w = &java.recorded.samples[i];
-			const struct runtime_stack stack = {w->stack, w->r[7], w->n, NULL};
-			struct runtime_regs regs = {
-				.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
+			const struct runtime_stack stack = {w->stack, w->r[RECORDED_SP], w->n,
+							    NULL};
+			struct runtime_regs regs = {.pc = w->r[RECORDED_PC],
+						    .sp = w->r[RECORDED_SP],
+						    .fp = w->r[RECORDED_FP],
+						    .innermost = true};
 			struct stepped_frame frames[64];
 			size_t n;
 
