@@ -12,8 +12,6 @@
 #include "util/cleanup.h"
 #include "util/file-identity.h"
 
-#define ALIGNMENT 16
-
 bool allocator_is_java(int fd)
 {
 	static const char library[] = "/libjvm.so", deleted[] = " (deleted)";
@@ -54,25 +52,33 @@ bool allocator_may_begin(enum allocator of, int fd, uint64_t offset)
 	static const struct {
 		uint16_t machine;
 		enum allocator of;
-		uint8_t n, bytes[4];
+		uint8_t alignment, n, bytes[4];
 	} beginnings[] = {
-		{EM_X86_64, ALLOCATOR_JAVA, 1, {0x55}},			  /* push %rbp */
-		{EM_X86_64, ALLOCATOR_JAVA, 4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
-		{EM_X86_64, ALLOCATOR_GO, 4, {0x49, 0x3b, 0x66, 0x10}},	  /* cmp 0x10(%r14),%rsp */
-		{EM_X86_64, ALLOCATOR_GO, 4, {0x4c, 0x8d, 0x64, 0x24}},	  /* lea -N(%rsp),%r12 */
-		{EM_X86_64, ALLOCATOR_GO, 4, {0x4c, 0x8d, 0xa4, 0x24}},	  /* the same, N large */
-		{EM_AARCH64, ALLOCATOR_GO, 4, {0x90, 0x0b, 0x40, 0xf9}},  /* ldr x16, [x28, #16] */
+		{EM_X86_64, ALLOCATOR_JAVA, 16, 1, {0x55}},		      /* push %rbp */
+		{EM_X86_64, ALLOCATOR_JAVA, 16, 4, {0xf3, 0x0f, 0x1e, 0xfa}}, /* endbr64 */
+		/* cmp 0x10(%r14),%rsp */
+		{EM_X86_64, ALLOCATOR_GO, 16, 4, {0x49, 0x3b, 0x66, 0x10}},
+		/* lea -N(%rsp),%r12; the same, N large */
+		{EM_X86_64, ALLOCATOR_GO, 16, 4, {0x4c, 0x8d, 0x64, 0x24}},
+		{EM_X86_64, ALLOCATOR_GO, 16, 4, {0x4c, 0x8d, 0xa4, 0x24}},
+		/* stp x29, x30, [sp, #-N]! */
+		{EM_AARCH64, ALLOCATOR_JAVA, 4, 4, {0xfd, 0x7b, 0xa0, 0xa9}},
+		/* ldr x16, [x28, #16] */
+		{EM_AARCH64, ALLOCATOR_GO, 16, 4, {0x90, 0x0b, 0x40, 0xf9}},
 	};
 	uint8_t bytes[sizeof(beginnings[0].bytes)];
 	uint16_t machine;
 
-	if (offset % ALIGNMENT != 0 ||
-	    pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
+	if (pread(fd, &machine, sizeof(machine), offsetof(Elf64_Ehdr, e_machine)) !=
 		    (ssize_t)sizeof(machine) ||
 	    pread(fd, bytes, sizeof(bytes), (off_t)offset) != (ssize_t)sizeof(bytes))
 		return false;
+	/* How much it stores. */
+	if (machine == EM_AARCH64 && of == ALLOCATOR_JAVA)
+		bytes[2] &= 0xe0;
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
 		if (machine == beginnings[i].machine && of == beginnings[i].of &&
+		    offset % beginnings[i].alignment == 0 &&
 		    memcmp(bytes, beginnings[i].bytes, beginnings[i].n) == 0)
 			return true;
 	}

@@ -48,8 +48,8 @@ static void test_names(void)
 	CHECK_INT(rmdir(dir), ==, 0);
 }
 
-/* A file of a processor with this code at 64. */
-static bool may_begin(uint16_t machine, enum allocator of, const char *code)
+/* A file of a processor with this code there. */
+static bool may_begin_at(uint16_t machine, enum allocator of, const char *code, off_t at)
 {
 	const Elf64_Ehdr header = {.e_ident = ELFMAG, .e_machine = machine};
 	int fd = memfd_create("begins", MFD_CLOEXEC);
@@ -57,11 +57,15 @@ static bool may_begin(uint16_t machine, enum allocator of, const char *code)
 
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(pwrite(fd, &header, sizeof(header), 0), ==, sizeof(header));
-	CHECK_INT(pwrite(fd, code, 4, 64), ==, 4);
-	may = allocator_may_begin(of, fd, 64);
-	CHECK(!allocator_may_begin(of, fd, 60)); /* not where functions begin */
+	CHECK_INT(pwrite(fd, code, 4, at), ==, 4);
+	may = allocator_may_begin(of, fd, (uint64_t)at);
 	(void)close(fd);
 	return may;
+}
+
+static bool may_begin(uint16_t machine, enum allocator of, const char *code)
+{
+	return may_begin_at(machine, of, code, 64);
 }
 
 /* Instructions are those of the file's own processor. */
@@ -69,12 +73,22 @@ static void test_beginnings(void)
 {
 	static const char compares[] = "\x49\x3b\x66\x10"; /* cmp 0x10(%r14),%rsp */
 	static const char loads[] = "\x90\x0b\x40\xf9";	   /* ldr x16, [x28, #16] */
+	/* stp x29, x30, [sp, #-128]!, as version 17 has it; [sp, #128]! */
+	static const char stores[] = "\xfd\x7b\xb8\xa9", stores_higher[] = "\xfd\x7b\x88\xa9";
 
 	CHECK(may_begin(EM_X86_64, ALLOCATOR_GO, compares));
 	CHECK(may_begin(EM_AARCH64, ALLOCATOR_GO, loads));
 	CHECK(!may_begin(EM_X86_64, ALLOCATOR_GO, loads));
 	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_GO, compares));
 	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_JAVA, loads));
+	CHECK(may_begin(EM_AARCH64, ALLOCATOR_JAVA, stores));
+	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_JAVA, stores_higher));
+	CHECK(!may_begin(EM_AARCH64, ALLOCATOR_GO, stores));
+	/* Not where functions begin. */
+	CHECK(!may_begin_at(EM_X86_64, ALLOCATOR_GO, compares, 68));
+	CHECK(!may_begin_at(EM_AARCH64, ALLOCATOR_GO, loads, 68));
+	CHECK(may_begin_at(EM_AARCH64, ALLOCATOR_JAVA, stores, 68));
+	CHECK(!may_begin_at(EM_AARCH64, ALLOCATOR_JAVA, stores, 66));
 	CHECK(!may_begin(EM_RISCV, ALLOCATOR_GO, compares));
 }
 
