@@ -14,6 +14,7 @@ EXTRA_DIST += \
 	tests/kernels/bounded.c \
 	tests/kernels/guest.sh \
 	tests/kernels/interpreters.sh \
+	tests/kernels/java.sh \
 	tests/kernels/judge.py \
 	tests/kernels/run.sh \
 	tests/fresh.sh \

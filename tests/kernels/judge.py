@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """judge.py NAME FILE [SAID]: PASS or FAIL, and why: what a guest has recorded of a workload, or of one in another flavour
 (NAME-FLAVOUR), as workloads.py judges its folded stacks; or of calls.* in an interpreter, as its system test does. SAID:
-the chains of calls that the program says itself. Of heap the file has what it said and perf script's text, and its sums
+the chains of calls that the program says itself, or of truth-* what HotSpot does. Of heap the file has what it said and perf script's text, and its sums
 are judged as allocations.py judges them."""
 import contextlib
 import importlib
@@ -10,6 +10,9 @@ import os
 import sys
 
 import alloc_model
+import allocators
+import java
+import java_truth
 import rig
 from chained import Chains
 from expect import Expectation
@@ -37,6 +40,32 @@ def judge_interpreter(name, folded, said):
             and counts["wrong"] <= n // 1000)
     print("PASS" if good else "FAIL", f"{n} samples:", ", ".join(f"{v} {k}" for k, v in counts.items()),
           "".join(f"; wrong: {w}" for w in wrong[:3]))
+
+
+def judge_java(name, folded):
+    """As java.py does, but the profiler of a slow machine may be late, and says so."""
+    stacks = [s for s in rig.read_folded(folded) if s.user]
+    counts, _, wrong = java.judge(stacks, name == "java-inlined")
+    in_time = sum(counts.values()) - counts["late"]
+    good = counts["whole"] >= WANTED and counts["whole"] > 0.9 * in_time and not counts["wrong"]
+    print("PASS" if good else "FAIL", ", ".join(f"{v} {k}" for k, v in counts.items()), "".join(f"; {w.user}" for w in wrong[:5]))
+
+
+def judge_java_truth(texts, said):
+    counts, different = java_truth.judge(java_truth.read_truths(said), java_truth.read_samples(texts))
+    n = sum(counts[v] for v in java_truth.JUDGED)
+    good = n >= WANTED and sum(counts[v] for v in java_truth.JUDGED[:3]) > 0.9 * n and counts["different"] <= 1 + n // 50
+    print("PASS" if good else "FAIL", f"{n} judged:", ", ".join(f"{v} {k}" for k, v in counts.most_common()),
+          "".join(f"; HotSpot: {t}, perfwalk: {f}" for t, f in different[:3]))
+
+
+def judge_java_heap(texts):
+    """The last buffer of a method may be used by the next one."""
+    found = allocators.sums(texts, r"allocate\w+")
+    sums = {method: found["alloc_space"].get(method, (0, 0))[0] for method in allocators.JAVA}
+    good = all(abs(sums[m] - truth) <= allocators.JAVA_BUFFERS + 0.01 * truth for m, truth in allocators.JAVA.items())
+    print("PASS" if good and not found["inuse_space"] else "FAIL",
+          ", ".join(f"{m} {sums[m]} of {truth}" for m, truth in allocators.JAVA.items()))
 
 
 def judge_heap(name):
@@ -70,6 +99,12 @@ def main():
     name, file, *said = sys.argv[1:]
     if name in INTERPRETERS:
         judge_interpreter(name, file, said)
+    elif name == "java-heap":
+        judge_java_heap(file)
+    elif name.startswith("java-"):
+        judge_java(name, file)
+    elif name.startswith("truth-"):
+        judge_java_truth(file, said[0])
     elif name == "heap":
         judge_heap(file)
     else:

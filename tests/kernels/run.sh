@@ -12,8 +12,9 @@
 # ~/.cache/perfwalk-tests/kernels, logs in build-tests/kernels (or $TEST_BUILD/kernels).
 #
 # For another processor perfwalk is built for it first, unless you name one (tests/foreign/build.sh), and programs in C, C++, Rust and Go
-# run besides, whose stacks are judged here by tests/workloads/NAME.expect; on aarch64 also, at a boot of their own, programs in Python,
-# PHP, Ruby and JavaScript, judged as the tests of that name in tests/system do. PARTS="checks interpreters" names the boots.
+# run besides, whose stacks are judged here by tests/workloads/NAME.expect; on aarch64 also, at boots of their own, programs in Python,
+# PHP, Ruby and JavaScript, and in Java, judged as the tests of that name in tests/system do. PARTS="checks interpreters java" names
+# the boots.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -302,6 +303,24 @@ make_initramfs()
 	pack "$work/checks"
 }
 
+# Debian's Java; the programs are the same for each processor, and the host's compiler makes them.
+make_java()
+{
+	root=$work/java-root
+	command -v javac >/dev/null 2>&1 || give_up "missing (as root: apt-get install default-jdk-headless)"
+	from=$(sh "$foreign/sysroot.sh" "$processor" java) || give_up "Debian's Java for $processor cannot be had"
+	mkdir -p "$root" && cp -a "$from/root/." "$root/" && rm -rf "$root/var" "$root/usr/share" || exit 1
+	rm -rf "$root"/usr/lib/*/gconv "$root"/usr/lib/*/perl*
+	begin_root
+	export WORKLOAD_CC="$processor-linux-gnu-gcc"
+	workloads "$work/java-workloads" asgct
+	add_program "$work/java-workloads/libasgct.so" /w/libasgct.so
+	javac --release 11 -d "$root/w" "$top/tests/workloads/Calls.java" "$top/tests/workloads/Heap.java" \
+		"$top/tests/runtimes/Mix.java" >"$logs/javac.log" 2>&1 || give_up "the Java programs do not compile; see $logs/javac.log"
+	cp "$top/tests/kernels/java.sh" "$root/w/java"
+	pack "$work/java"
+}
+
 # Debian's interpreters, without what only people and compilers read; nothing is compressed, as that takes an emulated
 # processor long to undo.
 make_interpreters()
@@ -391,13 +410,14 @@ install_missing
 find_perfwalk
 work=$(mktemp -d "${TMPDIR:-/tmp}/perfwalk-kernels.XXXXXX") || exit 1
 parts=checks
-[ "$processor" != aarch64 ] || parts="checks interpreters"
+[ "$processor" != aarch64 ] || parts="checks interpreters java"
 parts=${PARTS:-$parts}
 for part in $parts; do
 	case $part in
 	checks) make_initramfs ;;
 	interpreters) make_interpreters ;;
-	*) give_up "no part $part: checks, interpreters" ;;
+	java) make_java ;;
+	*) give_up "no part $part: checks, interpreters, java" ;;
 	esac
 done
 
@@ -414,6 +434,7 @@ for item in "$@"; do
 			case $part in
 			checks) boot checks 1024 ;;
 			interpreters) boot interpreters 2048 part=interpreters ;;
+			java) boot java 2560 part=java ;;
 			esac
 		done
 	else

@@ -27,6 +27,7 @@ FUNCTION = re.compile(r"(main\.)?allocate\w+")
 NUMBERS = itertools.count()
 FIRST, LIKE_OTHERS = ("nice", "-n", "-15"), ("nice", "-n", "15")  # on a busy host, so that the rings do not fill up
 JAVA = {"allocateSmall": 136 * 1000000, "allocateMedium": 4016 * 30000, "allocateLarge": 3000016 * 40}
+JAVA_BUFFERS = 4 << 20  # the last one of a method may be used by the next
 
 
 def sums(name, pattern):
@@ -223,11 +224,10 @@ class Vm(Program):
         """found: {method: bytes}, each as exact as slack says."""
         self.process.communicate(timeout=rig.PATIENCE)
         own = jfr_sums(self.recording)
-        buffers = 4 << 20  # the last one of a method may be used by the next
         for method, truth in JAVA.items():
             got = found.get(method, 0)
             rig.check(abs(got - own.get(method, 0)) <= slack(got), f"{what}: alloc_space of {method} is {got}, by JFR's events {own.get(method, 0)}")
-            rig.check(abs(got - truth) <= buffers + 0.01 * truth + slack(got), f"and {truth} by the program")
+            rig.check(abs(got - truth) <= JAVA_BUFFERS + 0.01 * truth + slack(got), f"and {truth} by the program")
 
 
 def javas():
@@ -412,4 +412,5 @@ def main():
     check_daemon()
 
 
-rig.run(main)
+if __name__ == "__main__": # tests/kernels has its judges
+    rig.run(main)

@@ -165,4 +165,5 @@ def main():
                   + ", ".join(f"{total[v]} {v}" for v in JUDGED))
 
 
-rig.run(main)
+if __name__ == "__main__": # tests/kernels has its judges
+    rig.run(main)
