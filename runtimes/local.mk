@@ -145,7 +145,8 @@ tests_unit_test_v8_SOURCES = tests/unit/test-v8.c tests/runtimes/recorded-v8.h t
 tests_unit_test_v8_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 
 # What only aarch64 has, on any processor. Its programs were recorded under qemu-user, whose memory
-# is theirs, by a recorder that has these files in the place of those of x86_64.
+# is theirs, by a recorder that has these files in the place of those of x86_64; Java's by a recorder
+# of aarch64 in qemu-system-aarch64 with a kernel.
 RUNTIMES_AARCH64 = runtimes/arch-aarch64.c runtimes/arch-hotspot-aarch64.c runtimes/arch-v8-aarch64.c
 INTERP_RECORDED_AARCH64 = php-8.2-aarch64 ruby-2.7-aarch64 ruby-3.1-aarch64 ruby-3.3-aarch64
 EXTRA_DIST += $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.gz) $(INTERP_RECORDED_AARCH64:%=tests/data/interp/%.expect)
@@ -160,6 +161,12 @@ tests_runtimes_record_aarch64_SOURCES = $(tests_runtimes_record_SOURCES) $(RUNTI
 tests_runtimes_record_aarch64_CPPFLAGS = $(AM_CPPFLAGS)
 tests_runtimes_record_aarch64_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record-aarch64$(EXEEXT)
+HOTSPOT_RECORDED_AARCH64 = hotspot-17-aarch64 hotspot-21-aarch64
+EXTRA_DIST += $(HOTSPOT_RECORDED_AARCH64:%=tests/data/runtimes/%.gz) $(HOTSPOT_RECORDED_AARCH64:%=tests/data/runtimes/%.expect)
+check_PROGRAMS += tests/unit/test-hotspot-aarch64
+tests_unit_test_hotspot_aarch64_SOURCES = $(tests_unit_test_hotspot_SOURCES) $(RUNTIMES_AARCH64)
+tests_unit_test_hotspot_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DRECORDED_AARCH64
+tests_unit_test_hotspot_aarch64_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 check_PROGRAMS += tests/unit/test-runtimes-aarch64
 tests_unit_test_runtimes_aarch64_SOURCES = tests/unit/test-runtimes-aarch64.c $(RUNTIMES_AARCH64) tests/unit/test.h
 tests_unit_test_runtimes_aarch64_CPPFLAGS = $(AM_CPPFLAGS)
