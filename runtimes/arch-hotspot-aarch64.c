@@ -257,7 +257,7 @@ bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack
 	    !runtime_stack_u64(stack, fp + (uint64_t)(int64_t)(SLOT_SENDER_SP * 8), &sender) ||
 	    !read_record(stack, fp, ret))
 		return false;
-	/* Of a caller in the interpreter it may be lower, and of a new frame it is not there yet. */
+	/* Of a caller in the interpreter it may be lower; a new frame lacks it. */
 	if (sender > ret->caller_sp && sender - fp < MAX_LOCALS_BYTES && sender % 8 == 0)
 		ret->caller_sp = sender;
 	return true;

@@ -24,8 +24,8 @@ enum {
 	RECORDING_PAGE = 4096
 };
 
-/* The DWARF number of the i-th recorded register; the frame pointer, the stack pointer and the pc are
- * the same ones everywhere. RECORDED_AARCH64: for tests of what was recorded there. */
+/* The DWARF number of the i-th recorded register; the frame pointer, the stack pointer and the pc
+ * have the same places everywhere. RECORDED_AARCH64: for tests of what was recorded there. */
 static inline uint8_t recording_register(size_t i)
 {
 #if defined(__aarch64__) || defined(RECORDED_AARCH64)

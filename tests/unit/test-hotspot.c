@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through Java frames with recorded reads of HotSpot 8, 11, 17, 21 and 25, on aarch64 17 and 21
- * (tests/data/runtimes): the frames are those that were looked through when they were recorded, and
- * whatever is missing or has changed since makes a walk end, but never go wrong.
+ * Walks through Java frames with recorded reads of HotSpot 8, 11, 17, 21 and 25, on aarch64 17 and
+ * 21 (tests/data/runtimes): the frames are those that were looked through when they were recorded,
+ * and whatever is missing or has changed since makes a walk end, but never go wrong.
  */
 #include "runtimes/hotspot-internal.h"
 #include "tests/runtimes/recorded-hotspot.h"

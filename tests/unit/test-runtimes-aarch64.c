@@ -263,8 +263,8 @@ static void test_no_hotspot(void)
 
 /* ---- HotSpot: code as version 17 makes it ---- */
 
-/* The shapes at each instruction of code that is n_before words long before it has its frame: 'n' no
- * frame, 's' not saved, 't' on top of the stack, 'p' where fp points, 'f' all of it. */
+/* The shapes at each instruction of code that is n_before words long before it has its frame: 'n'
+ * no frame, 's' not saved, 't' on top of the stack, 'p' where fp points, 'f' all of it. */
 static void check_frames(const uint32_t *words, size_t n, size_t n_before, const char *expected)
 {
 	static const char letters[] = {[SHAPE_NONE] = 'n',
@@ -334,9 +334,9 @@ static void test_frames_of_methods(void)
 	check_frames(native, ARRAY_SIZE(native), 4, "nntpfftnnn");
 }
 
-/* What the code from each instruction on does: 'r' it returns by the register, 't' by the top of the
- * stack, 'p' where fp points, 'f' it has a frame of fixed size, '?' not known; and the words that it
- * takes from the stack before. */
+/* What the code from each instruction on does: 'r' it returns by the register, 't' by the top of
+ * the stack, 'p' where fp points, 'f' it has a frame of fixed size, '?' not known; and the words
+ * that it takes from the stack before. */
 static void check_ahead(const uint32_t *words, size_t n, const char *ways, const char *pushed)
 {
 	static const char letters[] = {[WAY_UNKNOWN] = '?',
