@@ -51,10 +51,10 @@ truths() # NAME OPTIONS...
 {
 	name=$1
 	shift
-	"$java" -Xmx64m "-agentpath:/w/libasgct.so=/tmp/truths,2011000" "$@" -cp /w Mix >"$name.out" 2>&1 &
+	"$java" -Xmx64m "-agentpath:/w/libasgct.so=/tmp/truths,20011000" "$@" -cp /w Mix >"$name.out" 2>&1 &
 	program=$!
 	sleep $((3 * seconds))
-	perfwalk record -v -d $((2 * seconds)) -p $program --stack-size 65528 -e uprobe:/w/libasgct.so:truth_mark -o truth.perf.txt >"$name.log" 2>&1
+	perfwalk record -v -d $((4 * seconds)) -p $program --stack-size 65528 -e uprobe:/w/libasgct.so:truth_mark -o truth.perf.txt >"$name.log" 2>&1
 	kill $program
 	wait $program
 	echo "SAID $name $(gzip -c truths | base64 -w 0)" >&3

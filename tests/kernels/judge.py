@@ -52,7 +52,10 @@ def judge_java(name, folded):
 
 
 def judge_java_truth(texts, said):
-    counts, different = java_truth.judge(java_truth.read_truths(said), java_truth.read_samples(texts))
+    samples = java_truth.read_samples(texts)
+    in_time = [s for s in samples if not any("not read in time" in frame for frame, _ in s[2])]
+    counts, different = java_truth.judge(java_truth.read_truths(said), in_time)
+    counts["late"] = len(samples) - len(in_time)
     n = sum(counts[v] for v in java_truth.JUDGED)
     good = n >= WANTED and sum(counts[v] for v in java_truth.JUDGED[:3]) > 0.9 * n and counts["different"] <= 1 + n // 50
     print("PASS" if good else "FAIL", f"{n} judged:", ", ".join(f"{v} {k}" for k, v in counts.most_common()),
