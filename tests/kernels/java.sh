@@ -26,7 +26,7 @@ chains() # NAME OPTIONS...
 	program=$!
 	sleep $((3 * seconds)) # until what is hot was compiled
 	for _ in 1 2 3; do
-		perfwalk record -v -F 199 -d $((2 * seconds)) -p $program -o "$name.folded" >"$name.log" 2>&1
+		perfwalk record -v -F 199 -d $((4 * seconds)) -p $program -o "$name.folded" >"$name.log" 2>&1
 		late=$(awk '{ all += $NF } /not read in time/ { late += $NF } END { print (late * 2 > all) + 0 }' "$name.folded")
 		[ "$late" -ne 0 ] || break
 	done
@@ -76,9 +76,9 @@ echo >&4
 after done java-heap.out
 kill -TERM $record
 wait $record
+check $? "java-heap: record --alloc has ended" java-heap.log java-heap.out
 exec 4>&-
 wait $program
-check $? "java-heap: the program has ended" java-heap.log java-heap.out
 echo "STACKS java-heap $(gzip -c java-heap.perf.txt | base64 -w 0)" >&3
 echo END >&3
 poweroff -f

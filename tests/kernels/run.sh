@@ -249,6 +249,11 @@ add_types()
 	for name in waits locks growth heap marked; do
 		add_program "$work/workloads/$name" "/w/$name"
 	done
+	add_library
+}
+
+add_library()
+{
 	library=$(dirname "$program")/alloc/libperfwalk-alloc.so
 	prefix=/usr/local # as the two are built
 	[ -z "$sysroot" ] || prefix=/usr
@@ -312,6 +317,7 @@ make_java()
 	mkdir -p "$root" && cp -a "$from/root/." "$root/" && rm -rf "$root/var" "$root/usr/share" || exit 1
 	rm -rf "$root"/usr/lib/*/gconv "$root"/usr/lib/*/perl*
 	begin_root
+	add_library
 	export WORKLOAD_CC="$processor-linux-gnu-gcc"
 	workloads "$work/java-workloads" asgct
 	add_program "$work/java-workloads/libasgct.so" /w/libasgct.so
