@@ -12,15 +12,16 @@
  */
 #include "runtimes/arch.h"
 
-const bool arch_has_hotspot = true, arch_looks_ahead = true;
+const uint8_t arch_hotspot_tried[] = {17, 21, 0};
+const bool arch_looks_ahead = true;
 
-enum { X12 = 12, X13, X19 = 19, X22 = 22, FP = 29, LR = 30, SP = 31, WORD = 4 };
+enum { X12 = 12, X13, X19 = 19, X22 = 22, LR = 30, SP = 31, WORD = 4 };
 
 /* The interpreter's frame, in words from fp. Since 9 it has the method's class and an empty word,
  * too. */
 enum { SLOT_SENDER_SP = -1, SLOT_METHOD = -3, SLOT_BCP_8 = -7, SLOT_BCP = -9 };
 
-enum { MAX_LOCALS_BYTES = 65536 * 8 };
+enum { MAX_LOCALS_BYTES = 65536 * 8 }; /* of a method */
 
 /* The version since which another register has the sender's sp. */
 enum { SENDER_SP_IN_X19 = 20 };

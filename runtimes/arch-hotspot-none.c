@@ -2,7 +2,8 @@
 /* For processors on which we cannot walk frames of HotSpot: nothing here is called. */
 #include "runtimes/arch.h"
 
-const bool arch_has_hotspot = false, arch_looks_ahead = false;
+const uint8_t arch_hotspot_tried[] = {0};
+const bool arch_looks_ahead = false;
 
 enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n, bool complete)
 {

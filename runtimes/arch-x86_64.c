@@ -9,7 +9,8 @@
 
 #include "runtimes/arch.h"
 
-const bool arch_has_hotspot = true, arch_looks_ahead = false;
+const uint8_t arch_hotspot_tried[] = {8, 11, 17, 21, 25, 26, 0};
+const bool arch_looks_ahead = false;
 
 enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13, RIP = 16 };
 

@@ -3,8 +3,8 @@
 /* What differs between processors in frames, code and threads. One arch-*.c is compiled in. */
 #include "runtimes/hotspot-internal.h"
 
-/* Can we walk frames of HotSpot's code on this processor? */
-extern const bool arch_has_hotspot;
+/* The versions of HotSpot whose frames were walked on this processor, and 0; none: we cannot. */
+extern const uint8_t arch_hotspot_tried[];
 
 /* The shape of a frame of fixed size at a pc. code: the n bytes from pc on, after the n_before
  * bytes from the function's entry to pc. complete: pc is not in the prologue. */

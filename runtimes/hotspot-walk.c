@@ -189,6 +189,7 @@ static uint64_t find_pushed_ahead(struct step *s, const struct blob *b,
 	return ahead->pushed;
 }
 
+/* How many bytes are below a method's frame. false: not known. */
 static bool find_below(struct step *s, const struct code_ahead *ahead, const struct blob *b,
 		       uint64_t *ret)
 {

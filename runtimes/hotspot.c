@@ -14,8 +14,6 @@ enum {
 	ONE_HEAP = 8, /* the last version whose code cache is one */
 };
 
-static const uint32_t tried[] = {8, 11, 17, 21, 25, 26};
-
 static const char *const level_names[HOTSPOT_N_LEVELS] = {
 	[HOTSPOT_INTERPRETED] = "interpreted",
 	[HOTSPOT_C1] = "C1",
@@ -162,7 +160,7 @@ int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t imag
 	if (!image_open(&h->image, &h->memory, image))
 		return -ENOENT;
 	r = hotspot_tables_read(&h->tables, &h->image, ret_why);
-	if (r == 0 && !arch_has_hotspot) {
+	if (r == 0 && !arch_hotspot_tried[0]) {
 		*ret_why = "its frames on this processor are not known";
 		r = -ENOTSUP;
 	}
@@ -200,8 +198,8 @@ const char *hotspot_release(const struct hotspot *h)
 
 bool hotspot_is_tried(const struct hotspot *h)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(tried); i++) {
-		if (h->major == tried[i])
+	for (const uint8_t *version = arch_hotspot_tried; *version; version++) {
+		if (h->major == *version)
 			return true;
 	}
 	return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of Java threads in OpenJDK's HotSpot (8, 11, 17, 21, 25, 26; others are tried), read from
- * outside after the sample, while the process runs on. It knows the frames of the interpreter, of
- * compiled code with the methods inlined there, of stubs and of native methods. It steps through
- * frames in HotSpot's own code cache only; the walk of the native frames calls it for each of
- * these.
+ * Stacks of Java threads in OpenJDK's HotSpot (8, 11, 17, 21, 25, 26, on aarch64 17 and 21; others
+ * are tried), read from outside after the sample, while the process runs on. It knows the frames of
+ * the interpreter, of compiled code with the methods inlined there, of stubs and of native methods.
+ * It steps through frames in HotSpot's own code cache only; the walk of the native frames calls it
+ * for each of these.
  *
  * The memory may have changed since the sample, or may lie. So HotSpot's own data must prove each
  * step (a return address with debug information, a frame with a valid method), and what we remember
@@ -39,7 +39,7 @@ DEFINE_CLEANUP(struct hotspot *, hotspot_free)
 bool hotspot_has(const struct hotspot *h, uint64_t pc);
 /* "17.0.15+6-Debian-1deb12u1"; "" unknown. Borrowed. */
 const char *hotspot_release(const struct hotspot *h);
-/* Did we ever test this version? */
+/* Did we ever test this version on this processor? */
 bool hotspot_is_tried(const struct hotspot *h);
 
 /* How a frame was executing. */
