@@ -22,11 +22,12 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 }
 
 /* They have frame pointers. */
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n)
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp)
 {
 	(void)code;
 	(void)n_before;
 	(void)n;
+	(void)ret_saves_fp;
 	return 0;
 }
 

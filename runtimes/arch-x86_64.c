@@ -147,26 +147,53 @@ bool arch_is_call(const uint8_t *before, size_t n)
 	       (n >= 6 && end[-6] == 0xff && (end[-5] & 0x38) == 0x10);
 }
 
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n)
-{
-	/* endbr64, maybe; sub rsp, 8; call rcx; add rsp, 8; ret (asm_trampoline.S) */
-	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	static const uint8_t body[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
-				       0x48, 0x83, 0xc4, 0x08, 0xc3};
-	static const struct {
-		uint8_t at, cfa;
-	} places[] = {{0, 8}, {4, 16}, {6, 16}, {10, 8}};
+/* As asm_trampoline.S has them, maybe behind an endbr64. */
+struct trampoline {
+	uint8_t body[11];
+	size_t n;
+	struct trampoline_place {
+		uint8_t at, cfa; /* cfa 0: no more */
+		bool saves_fp;
+	} places[5];
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
-		if (places[i].at <= n_before && sizeof(body) - places[i].at <= n &&
-		    memcmp(code + n_before - places[i].at, body, sizeof(body)) == 0)
-			return places[i].cfa;
+static const struct trampoline trampolines[] = {
+	/* sub rsp, 8; call rcx; add rsp, 8; ret */
+	{{0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},
+	 11,
+	 {{0, 8, false}, {4, 16, false}, {6, 16, false}, {10, 8, false}}},
+	/* push rbp; mov rbp, rsp; call rcx; pop rbp; ret: since 3.14 */
+	{{0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3},
+	 8,
+	 {{0, 8, false}, {1, 16, true}, {4, 16, true}, {6, 16, true}, {7, 8, false}}},
+};
+
+static const struct trampoline_place *find_place(const struct trampoline *t, const uint8_t *code,
+						 size_t n_before, size_t n)
+{
+	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	for (size_t i = 0; i < ARRAY_SIZE(t->places) && t->places[i].cfa; i++) {
+		const struct trampoline_place *p = &t->places[i];
+
+		if (p->at <= n_before && t->n - p->at <= n &&
+		    memcmp(code + n_before - p->at, t->body, t->n) == 0)
+			return p;
 	}
-	return n >= sizeof(mark) + sizeof(body) &&
-			       memcmp(code + n_before, mark, sizeof(mark)) == 0 &&
-			       memcmp(code + n_before + sizeof(mark), body, sizeof(body)) == 0
-		       ? 8
-		       : 0;
+	return n >= sizeof(mark) + t->n && memcmp(code + n_before, mark, sizeof(mark)) == 0 &&
+			       memcmp(code + n_before + sizeof(mark), t->body, t->n) == 0
+		       ? &t->places[0]
+		       : NULL;
+}
+
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp)
+{
+	const struct trampoline_place *p = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(trampolines) && !p; i++)
+		p = find_place(&trampolines[i], code, n_before, n);
+	*ret_saves_fp = p && p->saves_fp;
+	return p ? p->cfa : 0;
 }
 
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,

@@ -18,11 +18,11 @@ bool arch_is_call(const uint8_t *before, size_t n);
 
 /*
  * How many bytes the stack pointer is below that of the caller at a place in one of CPython's
- * trampolines (trampoline.h), whose return address is the last word of them. code: points at
- * n_before bytes in front of the place and n behind it. 0: it is in none, or in one with frame
- * pointers.
+ * trampolines (trampoline.h), whose return address is the last word of them; *ret_saves_fp: the
+ * word before it is the caller's frame pointer. code: points at n_before bytes in front of the
+ * place and n behind it. 0: it is in none that is known.
  */
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n);
+uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp);
 
 /* Reads the interpreter's frame at fp; false: the stack copy lacks a part of it. */
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,

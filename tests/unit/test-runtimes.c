@@ -135,13 +135,14 @@ static void test_symbols(void)
 }
 
 #ifdef __x86_64__
-/* One of CPython's trampolines begins a page, and another one follows. */
-static void test_trampolines(void)
+enum { NO_PLACE = -1, SAVES_FP = 16 };
+
+/*
+ * One of CPython's trampolines begins a page, and another one follows. words: of each byte of it,
+ * the words on the stack up to the return address.
+ */
+static void check_trampoline(const uint8_t *code, const int *words, size_t n)
 {
-	static const uint8_t code[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
-				       0x48, 0x83, 0xc4, 0x08, 0xc3};
-	/* Of each byte of it: words on the stack up to the return address; -1: no instruction. */
-	static const int words[sizeof(code)] = {0, -1, -1, -1, 1, -1, 1, -1, -1, -1, 0};
 	uint64_t stack[2] = {0x1111, 0x2222};
 	const struct runtime_stack copy = {(const uint8_t *)stack, 0x7000, sizeof(stack), NULL};
 	uint8_t *page = aligned_alloc(4096, 4096);
@@ -149,21 +150,40 @@ static void test_trampolines(void)
 
 	CHECK(page != NULL);
 	memset(page, 0x90, 4096);
-	memcpy(page, code, sizeof(code));
-	memcpy(page + 16, code, sizeof(code));
+	memcpy(page, code, n);
+	memcpy(page + 16, code, n);
 	for (size_t i = 0; i < 64; i++) {
 		size_t at = i % 16;
-		struct runtime_regs regs = {.pc = (uint64_t)(uintptr_t)page + i, .sp = 0x7000};
+		int place = i < 32 && at < n ? words[at] : NO_PLACE, up = place % SAVES_FP;
+		struct runtime_regs regs = {
+			.pc = (uint64_t)(uintptr_t)page + i, .sp = 0x7000, .fp = 0x3333};
 
-		if (i >= 32 || at >= sizeof(code) || words[at] < 0) {
+		if (place == NO_PLACE) {
 			CHECK_INT(trampoline_step(&m, &copy, &regs), ==, RUNTIME_NOT_MINE);
 			continue;
 		}
 		CHECK_INT(trampoline_step(&m, &copy, &regs), ==, RUNTIME_STEP);
-		CHECK_INT(regs.pc, ==, stack[words[at]]);
-		CHECK_INT(regs.sp, ==, 0x7000 + 8 * (words[at] + 1));
+		CHECK_INT(regs.pc, ==, stack[up]);
+		CHECK_INT(regs.sp, ==, 0x7000 + 8 * (up + 1));
+		CHECK_INT(regs.fp, ==, place >= SAVES_FP ? stack[0] : 0x3333);
 	}
 	free(page);
+}
+
+static void test_trampolines(void)
+{
+	/* sub rsp, 8; call rcx; add rsp, 8; ret */
+	static const uint8_t before_3_14[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+					      0x48, 0x83, 0xc4, 0x08, 0xc3};
+	static const int words[] = {0, -1, -1, -1, 1, -1, 1, -1, -1, -1, 0};
+	/* endbr64; push rbp; mov rbp, rsp; call rcx; pop rbp; ret */
+	static const uint8_t since_3_14[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
+					     0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+	static const int words_3_14[] = {0,  -1,	   -1, -1,	     0, SAVES_FP + 1, -1,
+					 -1, SAVES_FP + 1, -1, SAVES_FP + 1, 0};
+
+	check_trampoline(before_3_14, words, sizeof(before_3_14));
+	check_trampoline(since_3_14, words_3_14, sizeof(since_3_14));
 }
 #endif
 
