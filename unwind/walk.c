@@ -493,6 +493,19 @@ static enum unwind_outcome step_outcome(enum step step)
 	}
 }
 
+static inline struct rule rule_at(struct walk *w, const struct memo *memo, uint64_t addr,
+				  bool innermost)
+{
+	struct unwind_module *m = memo->mapping.module;
+	struct rule rule = {.kind = RULE_GUESS_FP};
+
+	if (m)
+		rule = find_rule(w, m, addr - memo->base);
+	if (rule.kind == RULE_CLONE && !innermost)
+		rule.kind = RULE_GUESS_FP; /* nothing is called there */
+	return rule;
+}
+
 /*
  * STEP_NEEDS_REGS: start again with full rules. Else *ret: the outcome, UNWIND_N_OUTCOMES to go on.
  */
@@ -501,16 +514,12 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 				   enum unwind_outcome *ret)
 {
 	struct unwind_module *m = memo->mapping.module;
-	struct rule rule = {.kind = RULE_GUESS_FP};
+	struct rule rule = rule_at(w, memo, addr, *innermost);
 	const struct full_rule *full = NULL;
 	bool was_innermost = *innermost, missing = !m && memo->mapping.file_missing;
 	struct unwind_regs before;
 	enum step step;
 
-	if (m)
-		rule = find_rule(w, m, addr - memo->base);
-	if (rule.kind == RULE_CLONE && !was_innermost)
-		rule.kind = RULE_GUESS_FP; /* nothing is called there */
 	if (rule.kind == RULE_GUESS_FP && !missing && !was_innermost &&
 	    is_signal_frame(w, regs, &before))
 		rule.kind = RULE_SIGNAL;
@@ -535,7 +544,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 								 rule, full, regs, &w->stack});
 	switch (rule.kind) {
 	case RULE_SP:
+	case RULE_SP_TRAP:
 		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
+		*innermost = rule.kind == RULE_SP_TRAP;
 		break;
 	case RULE_FP:
 		if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)))
@@ -557,10 +568,6 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		break;
 	case RULE_CLONE:
 		step = step_clone(w, rule, regs);
-		break;
-	case RULE_SP_TRAP:
-		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
-		*innermost = true;
 		break;
 	case RULE_GUESS_FP:
 		*ret = step_guess_fp(w, regs);

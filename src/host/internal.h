@@ -160,7 +160,10 @@ void process_free(struct host *h, struct process *p);
 void process_set_maps(struct process *p, struct mapset *set);
 /* Closes its perf map and jitdump file. */
 void process_close_code(struct process *p);
-/* The process exited at that time. It is found until a later host_collect() frees it. */
+/*
+ * The process exited at that time. It is found until a later host_collect() frees it, or a second
+ * after, if nobody has looked it up and the table is full.
+ */
 void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns);
 void process_collect(struct host *h);
 
