@@ -191,8 +191,7 @@ def cpu_seconds():
 
 def slow_down(turns, rounds=20000):
     """What each tool does to two processes that wake each other: CPU time of a switch, and of all with the tool's own."""
-    program, out = rig.path("switches"), rig.path("slow")
-    run("gcc", "-O2", "-o", program, os.path.join(rig.TOP, "tests", "bench", "switches.c"))
+    program, out = os.path.join(rig.build_workloads("switches"), "switches"), rig.path("slow")
     tools = {"alone": [], "perfwalk record --off-cpu": [rig.perfwalk(), "record", "-q", "--off-cpu", "-o", out + ".pb.gz", "--"],
              "perf sched record": ["perf", "sched", "record", "-m", "8M", "-o", out + ".data", "--"],
              "perf trace -s": ["perf", "trace", "-s", "-o", out + ".txt", "--"]}

@@ -106,8 +106,7 @@ def main():
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
-    program = rig.path("switches")
-    subprocess.run(["gcc", "-O2", "-o", program, os.path.join(rig.TOP, "tests", "bench", "switches.c")], check=True)
+    program = os.path.join(rig.build_workloads("switches"), "switches")
     d = rig.Daemon(CONFIG.format(more="\n".join(f"{x} = yes" for x in args.more), store=rig.path("store"),
                                  limit=args.limit or "100%"))
     d.wait_up()
