@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * switches ROUNDS WORK_NS: two processes on one CPU wake each other by pipes, so each round is two
- * context switches, and work for so long in between. Prints the nanoseconds of CPU time of both a
- * switch, and the switches a second.
+ * switches ROUNDS WORK_NS [KIB]: two processes on one CPU wake each other by pipes, so each round
+ * is two context switches, and work for so long in between, with so much on their stacks. Prints
+ * the nanoseconds of CPU time of both a switch, and the switches a second.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -13,6 +13,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "common.h"
+
+#define KIB 1024
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -43,7 +46,7 @@ static uint64_t turns_of(uint64_t ns)
 	return ns * 100000 / best;
 }
 
-static void pass(int from, int to, long rounds, uint64_t turns)
+KNOWN void switches_pass(int from, int to, long rounds, uint64_t turns)
 {
 	char byte = 0;
 
@@ -54,10 +57,24 @@ static void pass(int from, int to, long rounds, uint64_t turns)
 	}
 }
 
+KNOWN void switches_deep(int kib, int from, int to, long rounds, uint64_t turns)
+{
+	volatile char frame[KIB];
+
+	frame[0] = frame[KIB - 1] = 1;
+	if (kib > 0)
+		switches_deep(kib - 1, from, to, rounds, turns);
+	else
+		switches_pass(from, to, rounds, turns);
+	frame[0] = frame[KIB - 1];
+	KEEP_FRAME();
+}
+
 int main(int argc, char **argv)
 {
 	long rounds = argc > 1 ? atol(argv[1]) : 100000;
 	uint64_t turns = turns_of(argc > 2 ? (uint64_t)atoll(argv[2]) : 0), wall, cpu;
+	int kib = argc > 3 ? atoi(argv[3]) : 0;
 	struct rusage child;
 	int there[2], back[2];
 	cpu_set_t one;
@@ -74,12 +91,12 @@ int main(int argc, char **argv)
 
 		if (read(there[0], &byte, 1) != 1)
 			_exit(1);
-		pass(there[0], back[1], rounds - 1, turns);
+		switches_deep(kib, there[0], back[1], rounds - 1, turns);
 		if (write(back[1], &byte, 1) != 1)
 			_exit(1);
 		_exit(0);
 	}
-	pass(back[0], there[1], rounds, turns);
+	switches_deep(kib, back[0], there[1], rounds, turns);
 	(void)wait4(-1, NULL, 0, &child);
 	cpu = now_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	wall = now_ns(CLOCK_MONOTONIC) - wall;
