@@ -8,6 +8,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-state.c \
 	src/profiler/attribute-types.c \
 	src/profiler/attribute-who.c \
+	src/profiler/block-grants.c src/profiler/block-grants.h \
 	src/profiler/block-notes.c src/profiler/block-notes.h \
 	src/profiler/block-proofs.c src/profiler/block-proofs.h \
 	src/profiler/blocked-chains.c src/profiler/blocked-chains.h \

@@ -12,8 +12,14 @@
 #include "src/profiler/switches-internal.h"
 
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
-#define MAX_OFFERS 3  /* of a place */
-#define MAX_AGAIN  16 /* the same, of which nothing came, or no frames of its runtime */
+/* Samples of a CPU in a quarter of a second, if three of four places are known: of one stack, or of
+ * several, among which their time is split. */
+#define ENOUGH		64
+#define ENOUGH_TO_SPLIT 1024
+#define MOST		4
+#define FEW		64 /* samples that say little of all */
+#define MAX_OFFERS	3  /* of a place */
+#define MAX_AGAIN	16 /* the same, of which nothing came, or no frames of its runtime */
 
 #define MAX_NOTES 16 /* offers for a note of a block, each after twice the time of the last one */
 
@@ -31,8 +37,23 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 		return false;
 	key = switches_find_key(s, row, o);
 	k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
+	s->n_offered++;
+	s->n_new += !k || k->n_sampled < WELL_KNOWN;
+	s->n_split += k && k->n_stacks > 1;
 	return !k || k->n_stacks != 1 || k->n_sampled < WELL_KNOWN ||
 	       k->n_sampled++ % WELL_KNOWN == 0;
+}
+
+uint32_t switches_enough_stacks(struct switches *s)
+{
+	if (s->n_offered < FEW)
+		return s->enough;
+	if (s->n_new > s->n_offered / MOST)
+		s->enough = UINT32_MAX;
+	else
+		s->enough = s->n_split > s->n_offered / MOST ? ENOUGH_TO_SPLIT : ENOUGH;
+	s->n_offered = s->n_new = s->n_split = 0;
+	return s->enough;
 }
 
 void switches_stack(struct switches *s, const struct switch_out *o,

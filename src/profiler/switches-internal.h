@@ -102,6 +102,9 @@ struct switches {
 	uint32_t next_note;  /* the same, for notes */
 	uint32_t round;	     /* of questions whether a thread is wanted */
 	uint64_t stack_bytes, max_stack_bytes;
+	/* Samples of blocks since the last count of those that are enough, and of these the ones in
+	 * places with few samples, and with several stacks. */
+	uint32_t n_offered, n_new, n_split, enough;
 	struct switch_cpu *cpus; /* by number */
 	/* Time counts from then on, of threads that had no switch yet; 0: it does not. */
 	uint64_t begin_ns;

@@ -35,6 +35,7 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 	s->threads.max = limits->threads;
 	s->keys.max = limits->keys;
 	s->max_stack_bytes = limits->stack_bytes;
+	s->enough = UINT32_MAX;
 	block_notes_init(&s->notes, limits->notes);
 	s->free_thread = s->free_key = SWITCHES_NONE;
 	s->cpus = calloc(MAX_CPUS, sizeof(*s->cpus));

@@ -134,6 +134,9 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
  * places, so offer each one.
  */
 bool switches_offer_stack(struct switches *s, const struct switch_out *o);
+/* How many samples of a CPU in a quarter of a second are enough, as most places of the latest ones
+ * are known? UINT32_MAX: they are not. */
+uint32_t switches_enough_stacks(struct switches *s);
 /* The stack of a block that has just begun, or will begin at once: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);

@@ -4,6 +4,7 @@
  * did: told is what really was, also when records are lost.
  */
 #include "src/profile/profile.h"
+#include "src/profiler/block-grants.h"
 #include "src/profiler/switches.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
@@ -772,6 +773,62 @@ static void test_well_known(void)
 	switches_free(s);
 }
 
+static void offer(struct switches *s, const struct event *e, uint32_t n, uint32_t apart)
+{
+	struct event at = *e;
+	struct switch_out o;
+
+	for (uint32_t i = 0; i < n; i++, at.place += apart) {
+		o = out_of(&at);
+		if (switches_offer_stack(s, &o))
+			sample(s, &at, 2);
+	}
+}
+
+/* Where most places are known; few samples say nothing. */
+static void test_enough(void)
+{
+	struct event other = sleep_at_10;
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	CHECK_INT(switches_enough_stacks(s), ==, UINT32_MAX);
+	offer(s, &sleep_at_10, 100, 1);
+	CHECK_INT(switches_enough_stacks(s), ==, UINT32_MAX);
+	offer(s, &sleep_at_10, 100, 0);
+	CHECK_INT(switches_enough_stacks(s), ==, 64);
+	offer(s, &sleep_at_10, 30, 1);
+	CHECK_INT(switches_enough_stacks(s), ==, 64);
+	offer(s, &sleep_at_10, 100, 1);
+	CHECK_INT(switches_enough_stacks(s), ==, UINT32_MAX);
+	other.stack = 1;
+	offer(s, &other, 100, 0);
+	CHECK_INT(switches_enough_stacks(s), ==, 1024);
+	switches_free(s);
+}
+
+static uint32_t times_used_up(struct block_grants *g, uint32_t cpu, uint64_t begin_ns,
+			      uint64_t apart_ns, uint32_t n, uint32_t enough)
+{
+	uint32_t times = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		times += block_grants_used_up(g, cpu, begin_ns + i * apart_ns, enough);
+	return times;
+}
+
+static void test_grants(void)
+{
+	struct block_grants *g = block_grants_new();
+
+	CHECK_INT(times_used_up(g, 1, 1, 1000000, 1000, 64), ==, 1000 / 64);
+	CHECK_INT(times_used_up(g, 0, 1, 1000000, 1000, 249), ==, 4);
+	CHECK_INT(times_used_up(g, 0, UINT64_C(5000000000), 1000000, 1000, 251), ==, 0);
+	CHECK_INT(times_used_up(g, 4097, UINT64_C(5000000000), 4000000, 1000, 64), ==, 0);
+	CHECK_INT(times_used_up(g, 2, 1, 1, 10000, UINT32_MAX), ==, 0);
+	free(g);
+}
+
 static void test_pause(void)
 {
 	struct told told;
@@ -1492,6 +1549,8 @@ int main(void)
 	RUN(test_wanted);
 	RUN(test_wanted_later);
 	RUN(test_well_known);
+	RUN(test_enough);
+	RUN(test_grants);
 	RUN(test_pause);
 	RUN(test_limits);
 	RUN(test_exact);
