@@ -96,6 +96,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_NOT_SEEN_US] = "threads_not_seen_us",
 	[PROFILE_IDLE_US] = "threads_idle_us",
 	[PROFILE_SWITCHES_REFUSED] = "switches_refused",
+	[PROFILE_BLOCKS_UNCOPIED] = "blocks_uncopied",
 	[PROFILE_BEFORE_US] = "threads_before_us",
 	[PROFILE_SPANS_LINKED] = "spans_linked",
 	[PROFILE_SPANS_OUTSIDE] = "spans_outside",

@@ -88,6 +88,18 @@ void off_cpu_tell_wakeup(struct off_cpu *o, const struct record *r, uint32_t n)
 		(void)profile_add_sample_of(p, o->wakeups, &s);
 }
 
+/* Where the places of blocks are known, a stack that found no room says no more than that others
+ * were copied: the time of its block is that of its place. */
+static void tell_uncopied(struct off_cpu *o)
+{
+	uint64_t *c = o->a->profile.types[o->blocks].counters;
+
+	if (o->events[o->blocks].options.switch_fields.plain)
+		return;
+	c[PROFILE_BLOCKS_UNCOPIED] += c[PROFILE_SAMPLES_LOST];
+	c[PROFILE_SAMPLES_LOST] = 0;
+}
+
 void off_cpu_put_totals(struct off_cpu *o)
 {
 	const struct switch_totals *t = switches_totals(o->switches);
@@ -106,6 +118,7 @@ void off_cpu_put_totals(struct off_cpu *o)
 	c[PROFILE_SPANS_BLOCKED_LINKED_US] += o->span_ns[OFF_CPU_SPAN_LINKED] / NSEC_PER_USEC;
 	c[PROFILE_SPANS_BLOCKED_OUTSIDE_US] += o->span_ns[OFF_CPU_SPAN_OUTSIDE] / NSEC_PER_USEC;
 	c[PROFILE_SPANS_BLOCKED_UNPROVEN_US] += o->span_ns[OFF_CPU_SPAN_UNPROVEN] / NSEC_PER_USEC;
+	tell_uncopied(o);
 	memset(o->span_ns, 0, sizeof(o->span_ns));
 	switches_clear_totals(o->switches);
 }

@@ -207,7 +207,7 @@ static void find_place(struct profiler *p, struct handover_window *w)
 			       all_counted(&prof->types[i], &p->setup.events[i]));
 			place->samples += c[PROFILE_SAMPLES];
 			place->filtered += c[PROFILE_SAMPLES_FILTERED];
-			place->lost += c[PROFILE_SAMPLES_LOST];
+			place->lost += c[PROFILE_SAMPLES_LOST] + c[PROFILE_BLOCKS_UNCOPIED];
 		}
 		w->end.events[i] = *place;
 		ensure(place->filtered <= place->samples);
