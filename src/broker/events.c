@@ -378,10 +378,36 @@ void events_close(struct events *e)
 	array_clear(&e->copies);
 }
 
+static int enable_cpu(const struct events *e, const struct sample_cpu *c, bool enable)
+{
+	int r = sample_enable_cpu(c, enable);
+
+	for (uint32_t i = 0; i < e->attached.n && r == 0; i++) {
+		if (e->attached.items[i].cpu == c->cpu)
+			r = sample_enable_cpu(&e->attached.items[i], enable);
+	}
+	return r;
+}
+
 void events_refill(struct events *e)
 {
 	if (e->budget)
 		(void)event_budget_refill(e);
+	for (uint32_t i = 0; i < e->cpus.n; i++) {
+		if (e->cpus.items[i].rests)
+			(void)enable_cpu(e, &e->cpus.items[i].events, true);
+		e->cpus.items[i].rests = false;
+	}
+}
+
+void events_rest(struct events *e, int cpu)
+{
+	for (uint32_t i = 0; i < e->cpus.n && !e->budget; i++) {
+		if (e->cpus.items[i].events.cpu != cpu || e->cpus.items[i].rests)
+			continue;
+		e->cpus.items[i].rests = true;
+		(void)enable_cpu(e, &e->cpus.items[i].events, false);
+	}
 }
 
 int events_enable(struct events *e, bool enable)
@@ -393,8 +419,10 @@ int events_enable(struct events *e, bool enable)
 			e->cpus.items[i].refilled_ns = 0;
 		return event_budget_refill(e);
 	}
-	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++) {
+		e->cpus.items[i].rests = false;
 		r = sample_enable_cpu(&e->cpus.items[i].events, enable);
+	}
 	for (uint32_t i = 0; i < e->attached.n && r == 0; i++)
 		r = sample_enable_cpu(&e->attached.items[i], enable);
 	return r;
@@ -449,17 +477,6 @@ static int open_cpu_of_tasks(struct events *e, int cpu)
 	for (; i < n; i++)
 		(void)attach(e, &e->sample, &e->cpus.items[e->cpus.n - 1].events, tasks[i]);
 	return 0;
-}
-
-static int enable_cpu(const struct events *e, const struct sample_cpu *c)
-{
-	int r = sample_enable_cpu(c, true);
-
-	for (uint32_t i = 0; i < e->attached.n && r == 0; i++) {
-		if (e->attached.items[i].cpu == c->cpu)
-			r = sample_enable_cpu(&e->attached.items[i], true);
-	}
-	return r;
 }
 
 /* ---- Probes of other files ---- */
@@ -556,7 +573,7 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 	for (uint32_t i = 0; i < e->copies.n; i++)
 		(void)attach_copy(e, e->copies.items[i], &c->events);
 	if (enable && !e->budget)
-		(void)enable_cpu(e, &c->events);
+		(void)enable_cpu(e, &c->events, true);
 	else if (enable)
 		(void)event_budget_refill_cpu(e, c);
 	return c;

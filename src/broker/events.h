@@ -22,6 +22,7 @@ struct cpu_events {
 	struct ring sample, sideband; /* kept, not read */
 	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
 	uint64_t refilled_ns;	      /* the last grant of a budget; 0: none since it counts */
+	bool rests;
 };
 
 /* What to sample. Every pointer is borrowed for the life of the events. */
@@ -68,8 +69,11 @@ int events_enable(struct events *e, bool enable);
 int events_enable_sidebands(struct events *e);
 /* Those that exec does not enable (whole_cpus). 0 or -errno. */
 int events_enable_whole_cpus(struct events *e);
-/* Call it once a second while the events are enabled: grants the budget of the next second. */
+/* Call it once a second while the events are enabled: grants the budget of the next second. Those
+ * that rest go on. */
 void events_refill(struct events *e);
+/* Events of tasks, which have no budget, stand still on that CPU until events_refill(). */
+void events_rest(struct events *e, int cpu);
 
 /* Sets the same probe in another file, on all CPUs, as long as the events are open. It has a budget
  * of its own. copy is borrowed until it is removed. enable: it counts at once. 0; -errno, logged.

@@ -76,6 +76,16 @@ static void on_turn(void *ctx)
 		loop_set_timer(b->loop, t->timer, t->off ? others * TURN_NS : TURN_NS);
 }
 
+/* Those of whole CPUs have a budget that the kernel keeps. */
+void broker_rest_blocks(struct broker *b, const struct message *m)
+{
+	uint32_t index = m->cpu.index;
+
+	if (index < b->options.n_events && b->options.events[index].use == SAMPLE_USE_BLOCKS &&
+	    broker_is_sampling(b) && !b->turns.off)
+		events_rest(&b->events[index], m->cpu.cpu);
+}
+
 /* Some more blocks may be sampled. */
 static void on_grant(void *ctx)
 {
@@ -207,7 +217,7 @@ int broker_add_turns(struct broker *b)
 	int r;
 
 	if ((r = b->turns.timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_turn, b)) < 0 ||
-	    (r = b->turns.grant_timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_grant, b)) < 0)
+	    (r = b->turns.grant_timer = loop_add_timer(b->loop, GRANT_NS, 0, on_grant, b)) < 0)
 		return r;
 	return 0;
 }

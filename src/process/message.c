@@ -44,6 +44,7 @@ static const struct {
 	[MESSAGE_FETCHED] = {BODY(fetch), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_STOOD_STILL] = {HEADER, 0, 0},
+	[MESSAGE_ENOUGH] = {BODY(cpu), 0, 0},
 	[MESSAGE_STACK_SIZE] = {BODY(stack_size), 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},
 	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},

@@ -580,6 +580,11 @@ bool attribution_follows_blocks(const struct attribution *a)
 	return a->off_cpu && a->n_spans > 0;
 }
 
+uint32_t attribution_enough_stacks(struct attribution *a)
+{
+	return off_cpu_enough_stacks(a->off_cpu);
+}
+
 void attribution_context(struct attribution *a, const struct blocked_context *context)
 {
 	if (a->off_cpu)

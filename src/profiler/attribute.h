@@ -95,6 +95,9 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
  * read. */
 void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, bool closes);
 
+/* As switches_enough_stacks(), if there are events of switches. */
+uint32_t attribution_enough_stacks(struct attribution *a);
+
 /* Threads of some process tell their spans, which are read while they are blocked. */
 bool attribution_follows_blocks(const struct attribution *a);
 /*

@@ -20,7 +20,7 @@
 #define DRAIN_NS     (200 * NSEC_PER_MSEC)
 #define MIN_DRAIN_NS (5 * NSEC_PER_MSEC)
 #define LOOK_NS	     (40 * NSEC_PER_MSEC)
-#define BLOCKS_NS    (10 * NSEC_PER_MSEC) /* 20,000 blocks a second of a CPU fill half a ring */
+#define BLOCKS_NS    (10 * NSEC_PER_MSEC) /* 6,000 blocks a second of a CPU fill half a ring */
 #define RECORD_BYTES 2048		  /* of a sample without its stack */
 #define STOP_NS	     (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS     4096
@@ -112,13 +112,21 @@ static bool looks_for_blocked(const struct profiler *p)
 	       !last->features.kernel;
 }
 
-/* Each block is sampled, and wakes a reader: then nobody polls their rings, either. */
-static bool samples_each_block(const struct profiler *p)
+/*
+ * Are the rings of an event read by the timer alone? Each sample of some would wake us. And if each
+ * block is sampled, rings that are read whenever they are full hold up who blocks all the time.
+ */
+static bool is_timed(const struct profiler *p, uint32_t index)
+{
+	bool wakes_readers = p->setup.of_tasks && p->setup.events[index].options.wake_each;
+
+	return wakes_readers || profiler_picks_blocks(p, index);
+}
+
+static bool times_blocks(const struct profiler *p)
 {
 	for (uint32_t i = 1; i < p->setup.n_events; i++) {
-		const struct sample_options *o = &p->setup.events[i].options;
-
-		if (o->use == SAMPLE_USE_BLOCKS && o->wake_each && p->setup.of_tasks)
+		if (p->setup.events[i].options.use == SAMPLE_USE_BLOCKS && is_timed(p, i))
 			return true;
 	}
 	return false;
@@ -135,7 +143,7 @@ static uint64_t drain_ns(const struct profiler *p)
 
 	if ((looks_for_blocked(p) || attribution_follows_blocks(p->attribution)) && ns > LOOK_NS)
 		ns = LOOK_NS;
-	if (samples_each_block(p) && ns > BLOCKS_NS)
+	if (times_blocks(p) && ns > BLOCKS_NS)
 		ns = BLOCKS_NS;
 	if (ns > young_ns)
 		ns = young_ns;
@@ -246,8 +254,7 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		attribution_doubt(p->attribution);
 	}
 	r = merger_add_cpu(p->merger, c);
-	/* Each sample of such events would wake us; there is the timer. */
-	if (r == 0 && !(p->setup.of_tasks && p->setup.events[c->index].options.wake_each))
+	if (r == 0 && !is_timed(p, c->index))
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
 	if (p->newcomers && c->sideband_fd >= 0)
 		newcomers_add(p->newcomers, c->sideband_fd);
@@ -560,7 +567,8 @@ static int set_up(struct profiler *p)
 	if (p->setup.n_events > SAMPLE_MAX_EVENTS)
 		return -EBADMSG;
 	p->cpus = calloc(p->setup.n_events + 1, MAX_CPUS * sizeof(*p->cpus));
-	if (!p->cpus)
+	p->block_grants = block_grants_new();
+	if (!p->cpus || !p->block_grants)
 		return -ENOMEM;
 	p->window_start_unix_ns = clock_realtime_ns();
 	if (p->setup.events[0].features.clockid) {
@@ -613,6 +621,7 @@ static void deinit(struct profiler *p)
 	readers_free(p->readers);
 	filter_deinit(&p->filter);
 	replay_free(p->replay);
+	free(p->block_grants);
 	free(p->input_path);
 	free(p->input_event);
 	free(p->allowed_attributes);

@@ -443,6 +443,11 @@ void off_cpu_lost(struct off_cpu *o)
 	switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
 }
 
+uint32_t off_cpu_enough_stacks(struct off_cpu *o)
+{
+	return switches_enough_stacks(o->switches);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct profile_sample *x = a, *y = b;

@@ -36,6 +36,8 @@ void off_cpu_span(struct off_cpu *o, const struct blocked_context *context);
 void off_cpu_stands(struct off_cpu *o, const struct message *m);
 /* Switches of some CPU were lost, and no record says so. */
 void off_cpu_lost(struct off_cpu *o);
+/* As switches_enough_stacks(). */
+uint32_t off_cpu_enough_stacks(struct off_cpu *o);
 /* The window ends: all time up to time_ns (perf clock) becomes samples. pause: no switches follow
  * for now. */
 void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause);

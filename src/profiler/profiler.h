@@ -12,6 +12,7 @@
 #include "src/process/filter.h"
 #include "src/process/role.h"
 #include "src/profiler/attribute.h"
+#include "src/profiler/block-grants.h"
 #include "src/profiler/handover.h"
 #include "src/profiler/newcomers.h"
 #include "src/profiler/replay.h"
@@ -29,6 +30,7 @@ struct profiler {
 	struct merger *merger;
 	struct ledger *ledger; /* of its rings */
 	struct kept_blocks *blocks;
+	struct block_grants *block_grants;
 	int ledger_fd, blocks_fd;
 	struct attribution *attribution;
 	struct handover *handover;
@@ -63,6 +65,10 @@ struct profiler {
  * records may still follow. It does nothing before there are rings, or after the last window.
  */
 void profiler_drain(struct profiler *p, bool flush);
+
+/* Is it an event of blocks of tasks, of which some serve as examples of places whose time is known?
+ */
+bool profiler_picks_blocks(const struct profiler *p, uint32_t index);
 
 /* Hands over the window, and begins the next. */
 void profiler_close_window(struct profiler *p);

@@ -73,6 +73,24 @@ static void note_pause(struct profiler *p)
 	p->drained_cpu_ns = cpu;
 }
 
+bool profiler_picks_blocks(const struct profiler *p, uint32_t index)
+{
+	const struct sample_options *o = &p->setup.events[index].options;
+
+	return p->setup.of_tasks && o->use == SAMPLE_USE_BLOCKS && !o->switch_fields.plain;
+}
+
+/* Each copy holds up the thread, and more than enough say nothing new. */
+static void count_block(struct profiler *p, const struct record *r)
+{
+	const struct message m = {.type = MESSAGE_ENOUGH,
+				  .cpu = {.index = r->index, .cpu = (int32_t)r->cpu}};
+
+	if (block_grants_used_up(p->block_grants, r->cpu, r->time_ns,
+				 attribution_enough_stacks(p->attribution)))
+		(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+}
+
 void profiler_drain(struct profiler *p, bool flush)
 {
 	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
@@ -86,6 +104,8 @@ void profiler_drain(struct profiler *p, bool flush)
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;
+		if (r.type == RECORD_SAMPLE && profiler_picks_blocks(p, r.index))
+			count_block(p, &r);
 		if (!attribution_asks_for(p->attribution, &r))
 			merger_pass_over(p->merger);
 		else if (!attribution_record(p->attribution, &r))
