@@ -9,22 +9,23 @@
  */
 #define BLOCKS_GRANT 50
 #define BLOCKS_STACK (16u << 10)
-/* If the places of switches are unknown, a stack belongs to one block only. Half of these are
- * switches of the idle task. */
-#define PLAIN_GRANT 1000
+/* If the places of switches are unknown, a stack belongs to one block only: rather more stacks than
+ * deep ones. Half of these are switches of the idle task. */
+#define PLAIN_GRANT  1000
+#define PLAIN_STACK  (8u << 10)
+#define WAKERS_STACK (8u << 10)
+
 /*
  * On tasks: each block. With a rate, the kernel adapts the period only while a task runs, and new
  * threads inherit it. A thread that began in a burst and then mostly sleeps would never be sampled.
  */
-#define TASK_BLOCKS_STACK (8u << 10)
-
 int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, char *error,
 		   size_t n_error)
 {
 	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
 				      .period = 1,
 				      .budget = of_tasks ? 0 : BLOCKS_GRANT,
-				      .stack_bytes = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK};
+				      .stack_bytes = BLOCKS_STACK};
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);
 
@@ -33,9 +34,9 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 					       n_error);
 	if (r < 0)
 		return r;
-	if (blocks.switch_fields.plain && !of_tasks) {
-		blocks.budget = PLAIN_GRANT;
-		blocks.stack_bytes = TASK_BLOCKS_STACK;
+	if (blocks.switch_fields.plain) {
+		blocks.budget = of_tasks ? 0 : PLAIN_GRANT;
+		blocks.stack_bytes = PLAIN_STACK;
 	}
 	switches.event = blocks.event;
 	switches.switch_fields = blocks.switch_fields;
@@ -51,7 +52,7 @@ int off_cpu_wakeups(struct broker_event *ret, bool of_tasks, char *error, size_t
 	struct broker_event wakeups = {.use = SAMPLE_USE_WAKEUPS,
 				       .period = 1,
 				       .budget = of_tasks ? 0 : BLOCKS_GRANT,
-				       .stack_bytes = TASK_BLOCKS_STACK};
+				       .stack_bytes = WAKERS_STACK};
 	int r = sample_find_wakeups(&wakeups.event, &wakeups.switch_fields, error, n_error);
 
 	if (r < 0)

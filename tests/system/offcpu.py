@@ -158,6 +158,28 @@ def of_a_command(program):
     rig.check(abs(told - parts["blocked"]) <= 0.01 * told + 0.01, f"blocked: {parts['blocked']:.2f} s, of the stacks {told:.2f} s")
 
 
+def of_a_command_that_switches(rounds=150000):
+    """Two processes that wake each other, in two places. There are more switches than stacks fit the rings; their time is
+    known all the same, and a stack of 12 KiB is no more than usual."""
+    program = os.path.join(rig.build_workloads("switches"), "switches")
+    for more in ((), ("--no-interpreters",)):
+        p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *more, "-o", "switches.pb.gz", "--", program, str(rounds), "0", "12"],
+                           cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+        rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+        us = 2e6 * rounds / float(p.stdout.split("\n", 1)[0].split()[1])
+        stacks = folded_of("switches.pb.gz", of="switches")
+        whole, waits = sum(us for _, us in stacks), sum(us for frames, us in stacks if {"main", "switches_pass"} <= set(frames))
+        rig.check(waits >= 0.98 * whole >= 0.5 * us, f"{waits} of {whole} us are whole stacks that wait for a turn, in {us:.0f} us")
+        # A read() that finds its byte, as when its thread was preempted behind its write(), is no block.
+        n = sum(n for frames, n in folded_of("switches.pb.gz", "contentions", "switches") if "switches_pass" in frames)
+        rig.check(0.9 * rounds <= n <= 2.1 * rounds, f"{n} waits in {rounds} rounds")
+        rig.check(re.search(r"^  lost +0 ", p.stdout, re.M) and " lost" not in re.search(r"^  off_cpu .*$", p.stdout, re.M)[0],
+                  f"no sample is lost: {p.stdout[:1500]}")
+        read = int(re.search(r"^Samples +([\d,]+)", p.stdout, re.M)[1].replace(",", ""))
+        # Some hundred stacks of a CPU fill its ring, a few times a quarter of a second. With all of them it was a third of the waits.
+        rig.check(read <= 3000 + 8000 * us / 1e6, f"{read} samples of {n} waits in {us:.0f} us")
+
+
 def beside_memory(program):
     """Both options add to CPU time; neither takes its place."""
     p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "--memory", "-o", "m.pb.gz", "--", program, "3"], cwd=rig.workdir(),
@@ -603,6 +625,7 @@ def main():
     refusals()
     of_a_command(program)
     of_other_reasons(program)
+    of_a_command_that_switches()
     wire_form()
     of_a_process_that_computes()
     of_a_process_that_hangs()
