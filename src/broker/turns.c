@@ -76,12 +76,17 @@ static void on_turn(void *ctx)
 		loop_set_timer(b->loop, t->timer, t->off ? others * TURN_NS : TURN_NS);
 }
 
+static bool is_granted(enum sample_use use)
+{
+	return use == SAMPLE_USE_BLOCKS || use == SAMPLE_USE_WAKEUPS;
+}
+
 /* Those of whole CPUs have a budget that the kernel keeps. */
 void broker_rest_blocks(struct broker *b, const struct message *m)
 {
 	uint32_t index = m->cpu.index;
 
-	if (index < b->options.n_events && b->options.events[index].use == SAMPLE_USE_BLOCKS &&
+	if (index < b->options.n_events && is_granted(b->options.events[index].use) &&
 	    broker_is_sampling(b) && !b->turns.off)
 		events_rest(&b->events[index], m->cpu.cpu);
 }
@@ -94,10 +99,7 @@ static void on_grant(void *ctx)
 	if (!find_switches(b))
 		return;
 	for (uint32_t i = 0; i < b->options.n_events; i++) {
-		enum sample_use use = b->options.events[i].use;
-
-		if ((use == SAMPLE_USE_BLOCKS || use == SAMPLE_USE_WAKEUPS) &&
-		    broker_is_sampling(b) && !b->turns.off)
+		if (is_granted(b->options.events[i].use) && broker_is_sampling(b) && !b->turns.off)
 			events_refill(&b->events[i]);
 	}
 	loop_set_timer(b->loop, b->turns.grant_timer, GRANT_NS);

@@ -63,7 +63,8 @@ enum message_type {
 	/* the profiler wants stack copies of another size; the answer, which follows the new
 	 * events, is the size in force */
 	MESSAGE_STACK_SIZE,
-	/* the profiler has enough stacks of blocks of a CPU, for a quarter of a second */
+	/* the profiler has enough samples of blocks or wake-ups of a CPU, for a quarter of a second
+	 */
 	MESSAGE_ENOUGH,
 	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
 	MESSAGE_FETCHED, /* from the fetcher; passed on to the symbolizer */

@@ -568,7 +568,8 @@ static int set_up(struct profiler *p)
 		return -EBADMSG;
 	p->cpus = calloc(p->setup.n_events + 1, MAX_CPUS * sizeof(*p->cpus));
 	p->block_grants = block_grants_new();
-	if (!p->cpus || !p->block_grants)
+	p->wakeup_grants = block_grants_new();
+	if (!p->cpus || !p->block_grants || !p->wakeup_grants)
 		return -ENOMEM;
 	p->window_start_unix_ns = clock_realtime_ns();
 	if (p->setup.events[0].features.clockid) {
@@ -622,6 +623,7 @@ static void deinit(struct profiler *p)
 	filter_deinit(&p->filter);
 	replay_free(p->replay);
 	free(p->block_grants);
+	free(p->wakeup_grants);
 	free(p->input_path);
 	free(p->input_event);
 	free(p->allowed_attributes);

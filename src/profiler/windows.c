@@ -9,7 +9,8 @@
 #include "util/ensure.h"
 #include "util/log.h"
 
-#define SETTLED_NS (10 * NSEC_PER_MSEC)
+#define SETTLED_NS     (10 * NSEC_PER_MSEC)
+#define ENOUGH_WAKEUPS 256 /* of a CPU in a quarter of a second */
 
 /* The broker owns the events: it makes others, or says that it does not. */
 static void adapt_stack_size(struct profiler *p)
@@ -80,14 +81,23 @@ bool profiler_picks_blocks(const struct profiler *p, uint32_t index)
 	return p->setup.of_tasks && o->use == SAMPLE_USE_BLOCKS && !o->switch_fields.plain;
 }
 
-/* Each copy holds up the thread, and more than enough say nothing new. */
-static void count_block(struct profiler *p, const struct record *r)
+/* Wake-ups are, too, also where places are unknown: who releases a lock most is in any part. */
+static bool is_example(const struct profiler *p, uint32_t index)
 {
+	return profiler_picks_blocks(p, index) ||
+	       (p->setup.of_tasks && p->setup.events[index].options.use == SAMPLE_USE_WAKEUPS);
+}
+
+/* Each copy holds up the thread, and more than enough say nothing new. */
+static void count_example(struct profiler *p, const struct record *r)
+{
+	bool of_wakeup = p->setup.events[r->index].options.use == SAMPLE_USE_WAKEUPS;
+	struct block_grants *grants = of_wakeup ? p->wakeup_grants : p->block_grants;
+	uint32_t enough = of_wakeup ? ENOUGH_WAKEUPS : attribution_enough_stacks(p->attribution);
 	const struct message m = {.type = MESSAGE_ENOUGH,
 				  .cpu = {.index = r->index, .cpu = (int32_t)r->cpu}};
 
-	if (block_grants_used_up(p->block_grants, r->cpu, r->time_ns,
-				 attribution_enough_stacks(p->attribution)))
+	if (block_grants_used_up(grants, r->cpu, r->time_ns, enough))
 		(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -104,8 +114,8 @@ void profiler_drain(struct profiler *p, bool flush)
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;
-		if (r.type == RECORD_SAMPLE && profiler_picks_blocks(p, r.index))
-			count_block(p, &r);
+		if (r.type == RECORD_SAMPLE && is_example(p, r.index))
+			count_example(p, &r);
 		if (!attribution_asks_for(p->attribution, &r))
 			merger_pass_over(p->merger);
 		else if (!attribution_record(p->attribution, &r))
