@@ -22,7 +22,6 @@
 
 #define DEFAULT_HZ	    99
 #define DEFAULT_STACK	    (UINT64_C(32) << 10)
-#define COUNTED_STACK	    (UINT64_C(8) << 10)
 #define MIN_TIME_COUNT	    (NSEC_PER_SEC / RECORD_MAX_HZ)
 #define RING_MIN_BYTES	    (UINT64_C(2) << 20)
 #define RING_MAX_BYTES	    (UINT64_C(32) << 20)
@@ -348,9 +347,9 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 		e->rate_hz = DEFAULT_HZ;
 	if (!e->stack_bytes)
 		e->stack_bytes = (uint32_t)o->stack_bytes;
-	/* What is counted comes in bursts: smaller stacks, and more of them fit the rings. */
 	if (!e->stack_bytes)
-		e->stack_bytes = e->period && !time ? COUNTED_STACK : DEFAULT_STACK;
+		e->stack_bytes =
+			e->period && !time ? sample_event_stack_bytes(&e->event) : DEFAULT_STACK;
 	return 0;
 }
 

@@ -10,8 +10,7 @@
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
-#define DEFAULT_BUDGET	  1000	     /* the table's */
-#define COUNTED_STACK	  (8u << 10) /* more of them fit the ring at once */
+#define DEFAULT_BUDGET	  1000 /* the table's */
 #define ALLOCATIONS_STACK (16u << 10)
 #define ENDS_TO_BLOCKS	  4 /* they bring no stack, and each that is missed is taken for a leak */
 
@@ -103,7 +102,7 @@ static int add(struct reading *r, const struct config *config, const struct conf
 	if (!e.period && !c->samples_per_second)
 		e.period = sample_event_period(&e.event, true);
 	if (e.period && !e.stack_bytes && !config->stack_size_bytes)
-		e.stack_bytes = COUNTED_STACK;
+		e.stack_bytes = sample_event_stack_bytes(&e.event);
 	if (e.period && sample_event_is_time(&e.event))
 		return refuse(r, c,
 			      "a clock is sampled at a rate: samples_per_second in place of "

@@ -380,8 +380,8 @@ static const struct config_key keys[] = {
 	 .value = "auto", .min = KIB, .max = 65528, .multiple = 8,
 	 .help = "Bytes of the user stack copied with each sample of this event. auto "
 		 "takes the size of [profiler]. If that is auto, too, it is 8K for an "
-		 "event with a period and 32K for one with a rate: with several events, "
-		 "sizes do not adapt."},
+		 "event with a period, 24K for memory_growth and 32K for an event with a "
+		 "rate: with several events, sizes do not adapt."},
 	{CONFIG_SECTION_EVENT, "user", CONFIG_BOOL, AT_EVENT(user), .value = "yes",
 	 .help = "Sample events that happen while a program runs its own code."},
 	{CONFIG_SECTION_EVENT, "kernel", CONFIG_BOOL, AT_EVENT(kernel), .value = "yes",

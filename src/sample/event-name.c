@@ -26,6 +26,8 @@
  * daemon. */
 #define BYTES_PERIOD	    13
 #define BYTES_DAEMON_PERIOD 61
+#define BYTES_STACK	    (24u << 10)
+#define COUNTED_STACK	    (8u << 10)
 
 static const struct {
 	const char *name, *other; /* the second name in perf list */
@@ -200,6 +202,12 @@ uint64_t sample_event_period(const struct sample_event *e, bool daemon)
 	if (e->bytes)
 		return daemon ? BYTES_DAEMON_PERIOD : BYTES_PERIOD;
 	return daemon ? DAEMON_PERIOD : 1;
+}
+
+uint32_t sample_event_stack_bytes(const struct sample_event *e)
+{
+	/* One in so many pages: even a program that only touches memory has few samples. */
+	return e->bytes ? BYTES_STACK : COUNTED_STACK;
 }
 
 bool sample_event_is_hardware(const struct sample_event *e)

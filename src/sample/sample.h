@@ -76,6 +76,9 @@ bool sample_event_is_time(const struct sample_event *e);
 /* The default period; 0: it is sampled at a rate. daemon: sampling runs for months and must be
  * cheap. */
 uint64_t sample_event_period(const struct sample_event *e, bool daemon);
+/* Bytes of the user stack to copy by default, if it is sampled by count: what is counted comes in
+ * bursts, and more of smaller copies fit the rings. */
+uint32_t sample_event_stack_bytes(const struct sample_event *e);
 /* The event needs a counter of the processor. */
 bool sample_event_is_hardware(const struct sample_event *e);
 /* The event happens only inside the kernel. */

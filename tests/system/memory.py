@@ -78,12 +78,14 @@ def each_page(directory):
 
 
 def sampled(directory):
-    """As a rule one page in 13 stands for all, in every output."""
+    """As a rule one page in 13 stands for all, in every output, also 20 KiB deep."""
     names = [rig.path(f"memory.{suffix}") for suffix in ("folded", "pb.gz", "otlp", "html")]
-    out = record("--memory", *(x for name in names for x in ("-o", name)), "--", *growth(directory, 64, 0))
+    out = record("--memory", *(x for name in names for x in ("-o", name)), "--", *growth(directory, 64, 0), "20")
     small, _, _ = truth(out)
-    seen = under(rig.read_folded(names[0]), "growth_small")
+    stacks = [s for s in rig.read_folded(names[0]) if "growth_small" in s.user]
+    seen, whole = under(stacks, "growth_small"), under(stacks, "main")
     rig.check(abs(seen - small) < 0.02 * small, f"--memory: {seen} bytes of {small}")
+    rig.check(whole == seen, f"stacks that reach main(): {whole} bytes of {seen}")
     for name in names[1:3]:
         again = rig.path("again.folded")
         p = subprocess.run([rig.perfwalk(), "report", name, "-o", again], capture_output=True, text=True, check=False)

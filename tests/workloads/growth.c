@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory by the page: "growth SMALL HUGE" touches SMALL MiB of plain pages and HUGE MiB that may be
- * huge ones, writes to the plain ones again, and prints what its mappings then hold, as the kernel
- * says: "small BYTES huge BYTES of BYTES".
+ * Memory by the page: "growth SMALL HUGE [KIB]" touches SMALL MiB of plain pages and HUGE MiB that
+ * may be huge ones, writes to the plain ones again, and prints what its mappings then hold, as the
+ * kernel says: "small BYTES huge BYTES of BYTES". It does so with so much on its stack.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "common.h"
 
 #define PAGE 4096UL
+#define KIB  (1UL << 10)
 #define MIB  (1UL << 20)
 
 static char *map(size_t n, int advice)
@@ -64,10 +65,8 @@ static unsigned long of_mapping(const char *address, const char *key)
 	return value;
 }
 
-int main(int argc, char **argv)
+static void grow(size_t small, size_t huge)
 {
-	size_t small = argc > 2 ? strtoul(argv[1], NULL, 10) * MIB : MIB;
-	size_t huge = argc > 2 ? strtoul(argv[2], NULL, 10) * MIB : 0;
 	char *plain = map(small, MADV_NOHUGEPAGE), *large = map(huge, MADV_HUGEPAGE);
 
 	growth_small(plain, small);
@@ -75,5 +74,26 @@ int main(int argc, char **argv)
 	growth_again(plain, small);
 	printf("small %lu huge %lu of %lu\n", of_mapping(plain, "Rss:"),
 	       of_mapping(large, "AnonHugePages:"), huge ? of_mapping(large, "Rss:") : 0);
+}
+
+KNOWN void growth_deep(unsigned long kib, size_t small, size_t huge)
+{
+	volatile char frame[KIB];
+
+	frame[0] = frame[KIB - 1] = 1;
+	if (kib > 0)
+		growth_deep(kib - 1, small, huge);
+	else
+		grow(small, huge);
+	frame[0] = frame[KIB - 1];
+	KEEP_FRAME();
+}
+
+int main(int argc, char **argv)
+{
+	size_t small = argc > 2 ? strtoul(argv[1], NULL, 10) * MIB : MIB;
+	size_t huge = argc > 2 ? strtoul(argv[2], NULL, 10) * MIB : 0;
+
+	growth_deep(argc > 3 ? strtoul(argv[3], NULL, 10) : 0, small, huge);
 	return 0;
 }
