@@ -11,9 +11,8 @@
 #define BLOCKS_STACK (16u << 10)
 /* If the places of switches are unknown, a stack belongs to one block only: rather more stacks than
  * deep ones. Half of these are switches of the idle task. */
-#define PLAIN_GRANT  1000
-#define PLAIN_STACK  (8u << 10)
-#define WAKERS_STACK (8u << 10)
+#define PLAIN_GRANT 1000
+#define PLAIN_STACK (8u << 10)
 
 /*
  * On tasks: each block. With a rate, the kernel adapts the period only while a task runs, and new
@@ -52,7 +51,7 @@ int off_cpu_wakeups(struct broker_event *ret, bool of_tasks, char *error, size_t
 	struct broker_event wakeups = {.use = SAMPLE_USE_WAKEUPS,
 				       .period = 1,
 				       .budget = of_tasks ? 0 : BLOCKS_GRANT,
-				       .stack_bytes = WAKERS_STACK};
+				       .stack_bytes = BLOCKS_STACK};
 	int r = sample_find_wakeups(&wakeups.event, &wakeups.switch_fields, error, n_error);
 
 	if (r < 0)
