@@ -8,7 +8,7 @@
  * the period to bursts, and take only a few samples a second where threads block now and then.
  */
 #define BLOCKS_GRANT 50
-#define BLOCKS_STACK (16u << 10)
+#define BLOCKS_STACK (24u << 10)
 /* If the places of switches are unknown, a stack belongs to one block only: rather more stacks than
  * deep ones. Half of these are switches of the idle task. */
 #define PLAIN_GRANT 1000

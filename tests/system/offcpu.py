@@ -160,10 +160,10 @@ def of_a_command(program):
 
 def of_a_command_that_switches(rounds=150000):
     """Two processes that wake each other, in two places. There are more switches than stacks fit the rings; their time is
-    known all the same, and a stack of 12 KiB is no more than usual."""
+    known all the same, and a stack of 20 KiB is no more than usual."""
     program = os.path.join(rig.build_workloads("switches"), "switches")
     for more in ((), ("--no-interpreters",)):
-        p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *more, "-o", "switches.pb.gz", "--", program, str(rounds), "0", "12"],
+        p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *more, "-o", "switches.pb.gz", "--", program, str(rounds), "0", "20"],
                            cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
         rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
         us = 2e6 * rounds / float(p.stdout.split("\n", 1)[0].split()[1])
