@@ -6,6 +6,7 @@
 #include "src/broker/broker.h"
 
 #define ALLOCATIONS_N_EVENTS 2
+#define ALLOCATIONS_STACK    (16u << 10) /* bytes to copy by default */
 
 /* Makes the events of its markers, without their places (uprobes.h). 0; -errno: error says cause
  * and remedy. */

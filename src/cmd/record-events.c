@@ -21,7 +21,7 @@
 #include "util/text.h"
 
 #define DEFAULT_HZ	    99
-#define DEFAULT_STACK	    (UINT64_C(32) << 10)
+#define DEFAULT_STACK	    (32u << 10)
 #define MIN_TIME_COUNT	    (NSEC_PER_SEC / RECORD_MAX_HZ)
 #define RING_MIN_BYTES	    (UINT64_C(2) << 20)
 #define RING_MAX_BYTES	    (UINT64_C(32) << 20)
@@ -326,6 +326,13 @@ static int check_events(struct record_options *o)
 	return r;
 }
 
+static uint32_t default_stack_bytes(const struct broker_event *e, bool counted)
+{
+	if (e->use == SAMPLE_USE_PICKED)
+		return ALLOCATIONS_STACK;
+	return counted ? sample_event_stack_bytes(&e->event) : DEFAULT_STACK;
+}
+
 /* How often: what was asked for, else what suits the event. */
 static int choose_distance(const struct record_options *o, struct broker_event *e)
 {
@@ -348,8 +355,7 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 	if (!e->stack_bytes)
 		e->stack_bytes = (uint32_t)o->stack_bytes;
 	if (!e->stack_bytes)
-		e->stack_bytes =
-			e->period && !time ? sample_event_stack_bytes(&e->event) : DEFAULT_STACK;
+		e->stack_bytes = default_stack_bytes(e, e->period && !time);
 	return 0;
 }
 

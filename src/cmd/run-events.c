@@ -10,9 +10,8 @@
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
-#define DEFAULT_BUDGET	  1000 /* the table's */
-#define ALLOCATIONS_STACK (16u << 10)
-#define ENDS_TO_BLOCKS	  4 /* they bring no stack, and each that is missed is taken for a leak */
+#define DEFAULT_BUDGET 1000 /* the table's */
+#define ENDS_TO_BLOCKS 4    /* they bring no stack, and each that is missed is taken for a leak */
 
 struct reading {
 	const char *place;

@@ -95,8 +95,12 @@ static void *first(void *arg)
 	return arg;
 }
 
+/* With 12 KiB on its stack. */
 static void *second(void *arg)
 {
+	volatile char deep[12 << 10];
+
+	deep[0] = 1;
 	for (int i = 0; i < N_LARGE; i++) {
 		kept_large[i] = allocate_large();
 		if (i % 4)
@@ -111,6 +115,7 @@ static void *second(void *arg)
 		if (realloc(kept_grown[i], too_many))
 			abort();
 	}
+	deep[sizeof(deep) - 1] = deep[0];
 	return arg;
 }
 

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
 	/* Ends alone. */
 	while (argc > 1 && argv[1][0] == 'e')
 		ended(16, 0);
-	for (uint64_t i = 0; i < 400 || argc > 1; i++) {
+	for (uint64_t i = 0; i < 200 || argc > 1; i++) {
 		picked(i, 0, 65536, 1);
 		picked(i, UINT64_MAX - i, 65536, 1);
 		picked(i, 100, 0, 1);
