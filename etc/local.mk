@@ -54,7 +54,8 @@ EXTRA_DIST += docs/SECURITY.md docs/containers.md docs/daemon.md docs/figures.md
 
 # Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
 # have been compiled for /etc and /var.
-PACKAGE_RELEASE = 1
+# The date of the sources is in the release: apt and dnf leave an installed package alone unless the other one is newer.
+PACKAGE_RELEASE = 1.$(shell date -ud "@$$($(SHELL) $(srcdir)/etc/source-date.sh $(srcdir))" +%Y%m%d.%H%M%S)
 # For what is built for another processor.
 foreign = SYSROOT="$$($(CC) -print-sysroot 2>/dev/null | sed 's|^/$$||')" EXE_WRAPPER="$(EXE_WRAPPER)" STRIP="$(STRIP)"
 package_dirs = prefix=/usr exec_prefix=/usr bindir=/usr/bin libdir=/usr/lib datarootdir=/usr/share datadir=/usr/share \
@@ -75,6 +76,7 @@ package-tree: all
 		/usr/share/doc/$(PACKAGE) $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json $(LOADED_LIBRARIES)
 	OBJCOPY="$(OBJCOPY)" $(package_build) tree $(package_names)
 deb rpm: package-tree
+	rm -f $(PACKAGE)*.$@
 	$(package_build) $@ $(package_names)
 clean-local:
 	rm -rf packages/tree packages/debug

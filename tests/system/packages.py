@@ -122,6 +122,20 @@ def found(family, release, debug=""):
     return glob.glob(os.path.join(build_directory(), family.pattern.format(debug, variable("VERSION"), release)))[0]
 
 
+def release_of(date):
+    """Of the packages of sources of that date, in seconds since 1970."""
+    return run("make", "-s", "--eval=print: ; @echo $(PACKAGE_RELEASE)", "print", cwd=build_directory(), SOURCE_DATE_EPOCH=str(date)).strip()
+
+
+def check_releases():
+    """apt and dnf leave what they have alone if the other one is not newer."""
+    dates = [1_000_000_000, 1_000_000_001, 1_800_000_000]
+    for older, newer in zip(map(release_of, dates), map(release_of, dates[1:])):
+        said = [run("sh", "-c", f"dpkg --compare-versions 0-{older} lt 0-{newer} && echo -1 || echo no"),
+                run("rpm", "--eval", f'%{{lua: print(rpm.vercmp("{older}", "{newer}"))}}')]
+        rig.check([x.strip() for x in said] == ["-1", "-1"], f"later sources make a later release, for dpkg and for rpm: {older}, {newer}")
+
+
 def build(families):
     """Release 1, and 2 with another default configuration, out of the build directory's way."""
     names = [f.name for f in families]
@@ -134,7 +148,7 @@ def build(families):
             variable("host_cpu"), cwd=build_directory(), PACKAGE_XZ="0")
     packages = {}
     for family in families:
-        for key, path in ((1, found(family, 1)), (2, found(family, 2)), ("debug", found(family, 1, family.debug))):
+        for key, path in ((1, found(family, "1*")), (2, found(family, 2)), ("debug", found(family, "1*", family.debug))):
             directory = rig.path(f"{family.name}-{key}")
             os.mkdir(directory)
             packages[family.name, key] = shutil.move(path, directory)
@@ -531,6 +545,8 @@ def main():
     packages = build(families)
     for family in families:
         check_contents(family, packages)
+    if len(families) == 2:
+        check_releases()
     if hosts:
         on_releases(families, packages, hosts)
         return
