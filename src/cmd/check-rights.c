@@ -12,6 +12,7 @@
 #include "src/broker/limits.h"
 #include "src/cmd/check.h"
 #include "src/config/config.h"
+#include "src/process/privileges.h"
 #include "src/process/sandbox.h"
 #include "util/cleanup.h"
 
@@ -240,6 +241,46 @@ static struct config *load_config(void)
 	if (quiet)
 		(void)fclose(quiet);
 	return c;
+}
+
+static bool user_exists(const char *name)
+{
+	const char *found = NULL;
+	uint32_t uid, gid;
+
+	return privileges_find_user(name, &uid, &gid, &found) == 0 && strcmp(name, found) == 0;
+}
+
+/* A package makes them; an archive and make install cannot. A capture needs neither. */
+void check_say_users(struct check *c)
+{
+	_cleanup_(config_freep) struct config *config = load_config();
+	bool has_user, has_network_user;
+
+	if (!config || geteuid() != 0)
+		return;
+	has_user = user_exists(config->user);
+	has_network_user = user_exists(config->network_user);
+	if (has_user && has_network_user) {
+		check_say(CHECK_OK, "users", "the daemon's processes run as %s and %s",
+			  config->user, config->network_user);
+		return;
+	}
+	if (!has_user)
+		check_say(CHECK_NOTE, "users",
+			  "%s does not exist: processes of the daemon run as nobody, as other "
+			  "programs may",
+			  config->user);
+	else
+		check_say(CHECK_NOTE, "users",
+			  "%s does not exist: processes with the network run as %s, who may read "
+			  "stacks",
+			  config->network_user, config->user);
+	check_say_fix("systemd-sysusers, or useradd --system for each");
+	if (!has_user)
+		check_add_command(c, "useradd --system %s", config->user);
+	if (!has_network_user)
+		check_add_command(c, "useradd --system %s", config->network_user);
 }
 
 static void list_limits(const struct limits_basis *basis, char *ret, size_t size)

@@ -410,6 +410,7 @@ int check_main(int argc, char **argv)
 	check_say_capabilities(c);
 	check_say_seccomp(c);
 	check_say_sandbox(c);
+	check_say_users(c);
 	check_say_limits(c);
 	check_say_lockdown();
 	check_say_namespaces(c);

@@ -43,6 +43,7 @@ void check_say_paranoid(struct check *c);
 void check_say_capabilities(const struct check *c);
 void check_say_seccomp(const struct check *c);
 void check_say_sandbox(const struct check *c);
+void check_say_users(struct check *c);
 void check_say_limits(const struct check *c);
 void check_say_lockdown(void);
 void check_say_namespaces(const struct check *c);

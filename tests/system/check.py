@@ -114,12 +114,13 @@ def causes(program):
               f"lockdown takes tracefs away, which no mount brings back, and nothing else: {verdict(p)}")
     paranoid_kernels(program)
     closing_commands(program)
+    missing_users(program)
     not_mounted(program)
     p = run(program, "check")
     if "the allocation library is not installed" in p.stdout:
         rig.check(" -> " not in p.stdout.partition("the allocation library is not installed")[2].splitlines()[1],
                   "no right and no mount brings the allocation library")
-    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
+    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "users", "lockdown", "pid namespace", "kernel names", "cgroups", "interpreters",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it has a line for {name}")
 
@@ -155,6 +156,22 @@ def closing_commands(program):
                 have = int(f.read())
             page = os.sysconf("SC_PAGE_SIZE") // 1024
             rig.check(int(found[1]) == have + 2048 + 256 + 2 * page, f"{what}: what there is, and as much as all rings take: {found[1]}")
+
+
+def missing_users(program):
+    """The daemon's, which packages make and an archive cannot: with and without each, on a host that has root and nobody."""
+    others = "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n"
+    lines = {name: f"{name}:x:6080{i}:6080{i}::/:/bin/false\n" for i, name in enumerate(("perfwalk", "perfwalk-net"))}
+    for there in ([], ["perfwalk"], list(lines)):
+        passwd = rig.write("passwd", others + "".join(lines[name] for name in there))
+        p = run("unshare", "-m", "sh", "-c", f"mount --make-rprivate / && mount --bind {passwd} /etc/passwd && {program} check")
+        wanted = [f"useradd --system {name}" for name in lines if name not in there]
+        said = re.findall(r"^    (useradd .*)$", p.stdout.partition("\nWhat is missing comes with:\n")[2], re.M)
+        rig.check(said == wanted, f"with the users {there} check ends with {said}")
+        if wanted:
+            shown(p, "note", "users", "systemd-sysusers")
+        else:
+            rig.check(re.search(r"^ok +users ", p.stdout, re.M), "and with both, nothing is wrong with the users")
 
 
 def paranoid_kernels(program):
