@@ -8,6 +8,10 @@
 # libraries below $SYSROOT, with the database of dpkg, and $EXE_WRAPPER runs it.
 set -eu
 
+command -v python3 >/dev/null 2>&1 || {
+	echo "bundle: python3, which lists the parts, is not installed; on Debian: apt-get install python3" >&2
+	exit 1
+}
 umask 022
 stage=$1 program=$2 bindir=$3 libdir=$4 docdir=$5 parts=$6
 licences=$docdir/libraries root=${SYSROOT:-}
@@ -65,6 +69,6 @@ done <"$files" >"$stage$licences/LIST"
 # shellcheck disable=SC2046
 python3 "$(dirname "$0")/sbom.py" --version "$VERSION" --date "$(sh "$(dirname "$0")/source-date.sh" "$(dirname "$0")/..")" \
 	--bundled --static "libiberty.a=$LIBIBERTY" "$stage$bindir/perfwalk" $(sed "s| |=$root|" "$files") >"$parts" || {
-	echo "bundle: the list of parts, $parts, cannot be made; it needs python3" >&2
+	echo "bundle: the list of parts, $parts, cannot be made" >&2
 	exit 1
 }

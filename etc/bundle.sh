@@ -6,6 +6,10 @@
 # archive goes the list of its parts (SPDX).
 set -eu
 
+command -v xz >/dev/null 2>&1 || {
+	echo "make bundle: xz is not installed; on Debian: apt-get install xz-utils" >&2
+	exit 1
+}
 umask 022
 bindir=$1 sysconfdir=$2 libdir=$3 docdir=$4 archive=$5
 shift 5

@@ -3,7 +3,7 @@
 #
 # From a fresh clone on Debian 12 to a flame graph of this host: sh etc/quickstart.sh [SECONDS]
 #
-# Installs what the build needs (through apt, only what is missing), builds in build/, captures the
+# Installs what the build and make deb bundle need (through apt, only what is missing), builds in build/, captures the
 # whole host as it is for some seconds, and shows the summary and where the files are.
 set -u
 
@@ -14,7 +14,7 @@ log=$build/quickstart.log
 output=${OUTPUT:-$build/capture}
 needed="gcc make autoconf automake pkg-config protobuf-c-compiler libc6-dev libdw-dev libelf-dev
 	libprotobuf-c-dev libcurl4-openssl-dev libinih-dev zlib1g-dev liblzma-dev libzstd-dev libdeflate-dev
-	nettle-dev libiberty-dev libncurses-dev libmicrohttpd-dev"
+	nettle-dev libiberty-dev libncurses-dev libmicrohttpd-dev python3 xz-utils"
 
 say() { printf '%s\n' "$*"; }
 die()

@@ -22,7 +22,7 @@ UNTRIED = {
                      "test-symbolizer", "test-tasks"), AS_QEMU),
     **dict.fromkeys(("test-symbolize-dwarf-hostile", "test-symbolize-perf-map"), SLOW),
 }
-TOOLS = ["binutils", "g++", "python3", "xz-utils"]  # of the tests
+TOOLS = ["binutils", "g++"]  # of the tests
 HOURS = 4 * 3600  # an emulated compiler on a busy host
 # Without optimisation the compiler takes a third of the time; nothing here is built twice.
 BUILD = ("autoreconf -fi", "mkdir build && cd build && ../configure --enable-werror --disable-dependency-tracking CFLAGS=-O0",

@@ -48,6 +48,19 @@ def make_bundle():
         return [shutil.copy(name, rig.path(os.path.basename(name))) for name in newest]
 
 
+def check_tools():
+    """Where a program is missing that the archive is made by, the package that has it is said, before anything is made."""
+    tools = rig.path("tools")
+    os.mkdir(tools)
+    for name in ("dirname", "sh"):
+        os.symlink(shutil.which(name), os.path.join(tools, name))
+    for script, program, package in (("bundle.sh", "xz", "xz-utils"), ("bundle-tree.sh", "python3", "python3")):
+        p = subprocess.run([shutil.which("sh"), os.path.join(rig.TOP, "etc", script), *"abcdefg"], capture_output=True, text=True,
+                           check=False, env={"PATH": tools}, cwd=rig.workdir())
+        rig.check(p.returncode == 1 and f"apt-get install {package}\n" in p.stderr and p.stderr.count("\n") == 1,
+                  f"{script} without {program}: {p.stderr.strip()}")
+
+
 def unpack(root, archive):
     names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
@@ -171,6 +184,7 @@ def main():
     rig.need_programs("busybox", "openssl", "unshare", "chroot")
     if not os.path.exists(os.path.join(os.path.dirname(rig.perfwalk()), "Makefile")):
         rig.skip("the program under test is not in its build directory")
+    check_tools()
     root = make_root()
     archive, parts_list = make_bundle()
     unpack(root, archive)
