@@ -97,8 +97,8 @@ static int own(int fd, const struct state_owner *owner, char *error, size_t n_er
 	if (st.st_uid != uid && !former && (st.st_uid != geteuid() || !is_empty(fd))) {
 		(void)snprintf(error, n_error,
 			       "it belongs to user %u and not to user %u, or has files of others "
-			       "in it; set another directory, or chown -R this one",
-			       (unsigned int)st.st_uid, uid);
+			       "in it; set another directory, or chown -R %u this one",
+			       (unsigned int)st.st_uid, uid, uid);
 		return -EPERM;
 	}
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)

@@ -724,6 +724,7 @@ static void hand_over(const char *path)
 	CHECK_INT(owner_of("/etc", "passwd"), ==, 0);
 	/* Not from one user to the next without being told so. */
 	expect_refusal(path, 65532, -EPERM, "it belongs to user 65533");
+	expect_refusal(path, 65532, -EPERM, "or chown -R 65532 this one");
 	CHECK_INT(unlink(name), ==, 0);
 	for (size_t i = 1; i < ARRAY_SIZE(names); i++) {
 		(void)snprintf(name, sizeof(name), "%s/%s", path, names[i]);
