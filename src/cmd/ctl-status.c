@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon says everything in lines "NAME VALUE" (status.c): what of it a person wants. */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -374,6 +375,37 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 
 /* ---- For programs ---- */
 
+static const char *skip_digits(const char *p)
+{
+	while (isdigit((unsigned char)*p))
+		p++;
+	return p;
+}
+
+/* As JSON has them: of a daemon of another version a value may be anything. */
+static bool is_number(const char *p)
+{
+	const char *digits = p += *p == '-';
+
+	p = skip_digits(p);
+	if (p == digits || (*digits == '0' && p > digits + 1))
+		return false;
+	if (*p == '.') {
+		digits = ++p;
+		p = skip_digits(p);
+		if (p == digits)
+			return false;
+	}
+	if (*p == 'e' || *p == 'E') {
+		p += p[1] == '+' || p[1] == '-' ? 2 : 1;
+		digits = p;
+		p = skip_digits(p);
+		if (p == digits)
+			return false;
+	}
+	return !*p;
+}
+
 static void put_value(const struct status_line *line, FILE *out)
 {
 	static const char *const texts[] = {"version", "config", "event", "reduced"};
@@ -384,7 +416,7 @@ static void put_value(const struct status_line *line, FILE *out)
 		text |= strcmp(line->name, texts[i]) == 0;
 	if (strcmp(line->name, "paused") == 0)
 		(void)fputs(strcmp(line->value, "yes") == 0 ? "true" : "false", out);
-	else if (text)
+	else if (text || !is_number(line->value))
 		json_put_string(out, line->value);
 	else
 		(void)fputs(line->value, out);

@@ -75,7 +75,13 @@ static int read_answer(FILE *in, FILE *out)
 		if (strcmp(line, "ok\n") == 0)
 			return EXIT_CODE_OK;
 		if (strncmp(line, "error: ", 7) == 0) {
-			(void)fprintf(stderr, "perfwalk: ctl: %s", line + 7);
+			(void)fprintf(
+				stderr, "perfwalk: ctl: %s%s",
+				strcmp(line + 7, "unknown command\n") == 0
+					? "the daemon is of another version: systemctl restart "
+					  "perfwalk; it says: "
+					: "",
+				line + 7);
 			return strncmp(line + 7, "not permitted", 13) == 0 ? EXIT_CODE_NOT_PERMITTED
 									   : EXIT_CODE_FAILURE;
 		}

@@ -103,6 +103,28 @@ def forms(sink):
     d.stop()
 
 
+def other_versions():
+    """An earlier or later daemon: what it says besides is JSON, too, and what it does not know is its version's fault."""
+    name = rig.path("other.control")
+    said = {"version": "0.0.1-other", "uptime_seconds": "5", "paused": "no", "later_text": 'as "it" is', "later_number": "-1.5e3",
+            "later_word": "nan", "later_path": "1/2", "later_list": "1 2", "later_zero": "007", "later_none": ""}
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(name)
+        s.listen()
+
+        def ask(*args, answer="".join(f"{k} {v}\n" for k, v in said.items()) + "ok\n"):
+            p = subprocess.Popen([rig.perfwalk(), "ctl", "-s", name, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            with s.accept()[0] as c:
+                c.recv(100)
+                c.sendall(answer.encode())
+            return p.communicate(timeout=rig.PATIENCE)
+        out, _ = ask("status", "--json")
+        wanted = {**said, "uptime_seconds": 5, "paused": False, "later_number": -1500.0}
+        rig.check(json.loads(out) == wanted, f"what another version says: {out}" if json.loads(out) != wanted else "what another version says is JSON")
+        _, err = ask("pause", answer="error: unknown command\n")
+        rig.check("the daemon is of another version" in err, f"a command that it does not know: {err.strip()}")
+
+
 def named(views, name):
     return sum(x[3] for v in views for x in v.samples() if x[0].get("process.executable.name") == name)
 
@@ -343,6 +365,7 @@ def main():
     commands(directory)
     with Sink() as sink:
         forms(sink)
+    other_versions()
 
 
 rig.run(main)
