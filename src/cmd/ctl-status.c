@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon says everything in lines "NAME VALUE" (status.c): what of it a person wants. */
+#include "config.h"
+
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +69,21 @@ static const char *seconds(char *buf, size_t size, unsigned long long n)
 	return text_format_duration(buf, size, n * NSEC_PER_SEC);
 }
 
+/* An upgrade does not always restart the daemon, and nothing else shows which program runs. */
+static void print_program(const struct lines *l, FILE *out)
+{
+	const char *version = get(l, "version");
+
+	if (*version && strcmp(version, PACKAGE_VERSION) != 0)
+		(void)fprintf(out,
+			      "          of version %s, and this is " PACKAGE_VERSION
+			      ": systemctl restart perfwalk\n",
+			      version);
+	else if (strcmp(get(l, "program_replaced"), "yes") == 0)
+		(void)fprintf(out, "          its program was replaced since: systemctl restart "
+				   "perfwalk\n");
+}
+
 static void print_state(const struct lines *l, time_t now, FILE *out)
 {
 	static const char *const roles[] = {"profiler", "symbolizer", "exporter"};
@@ -81,6 +98,7 @@ static void print_state(const struct lines *l, time_t now, FILE *out)
 							   : "sampling",
 		      since,
 		      seconds(for_how_long, sizeof(for_how_long), number(l, "uptime_seconds")));
+	print_program(l, out);
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		(void)snprintf(name, sizeof(name), "%s.pid", roles[i]);
 		if (!*get(l, name))
@@ -414,7 +432,7 @@ static void put_value(const struct status_line *line, FILE *out)
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text |= strcmp(line->name, texts[i]) == 0;
-	if (strcmp(line->name, "paused") == 0)
+	if (strcmp(line->name, "paused") == 0 || strcmp(line->name, "program_replaced") == 0)
 		(void)fputs(strcmp(line->value, "yes") == 0 ? "true" : "false", out);
 	else if (text || !is_number(line->value))
 		json_put_string(out, line->value);

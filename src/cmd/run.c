@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/broker/broker.h"
@@ -173,11 +174,22 @@ static int reload_and_tell(struct daemon_run *d)
 
 /* ---- perfwalk ctl ---- */
 
+/* An upgrade without a restart leaves the old program running. */
+static bool program_was_replaced(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/exe", &st) == 0 && st.st_nlink == 0;
+}
+
 static void print_status(const struct daemon_run *d, FILE *out)
 {
 	const char *path = config_path(d);
 
-	(void)fprintf(out, "version " PACKAGE_VERSION "\nuptime_seconds %llu\nconfig %s\n",
+	(void)fprintf(out,
+		      "version " PACKAGE_VERSION
+		      "\nprogram_replaced %s\nuptime_seconds %llu\nconfig %s\n",
+		      program_was_replaced() ? "yes" : "no",
 		      (unsigned long long)((clock_monotonic_ns() - d->start_ns) / NSEC_PER_SEC),
 		      path ? path : "none");
 	broker_print_status(d->broker, out);

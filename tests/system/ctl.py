@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -91,7 +92,8 @@ def forms(sink):
     texts = {k for k, t in kinds.items() if t is str}
     rig.check(texts == {"version", "config", "event", "reduced", "export.sink.state", "export.gone.by.state"}
               | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network", "tasks")} | {"opener.seccomp", "opener.tasks"} and
-              kinds["paused"] is bool and all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused"}),
+              kinds["paused"] is bool and kinds["program_replaced"] is bool and
+              all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused", "program_replaced"}),
               "numbers are numbers")
     rig.check(parsed["config"] == d.config and parsed["export.gone.by.state"] == "down" and
               parsed["export.gone.by.state_seconds"] >= 3, "and texts are whole")
@@ -104,7 +106,7 @@ def forms(sink):
 
 
 def other_versions():
-    """An earlier or later daemon: what it says besides is JSON, too, and what it does not know is its version's fault."""
+    """An earlier or later daemon: what it says besides is JSON, too, and the text says that it is another one."""
     name = rig.path("other.control")
     said = {"version": "0.0.1-other", "uptime_seconds": "5", "paused": "no", "later_text": 'as "it" is', "later_number": "-1.5e3",
             "later_word": "nan", "later_path": "1/2", "later_list": "1 2", "later_zero": "007", "later_none": ""}
@@ -121,8 +123,30 @@ def other_versions():
         out, _ = ask("status", "--json")
         wanted = {**said, "uptime_seconds": 5, "paused": False, "later_number": -1500.0}
         rig.check(json.loads(out) == wanted, f"what another version says: {out}" if json.loads(out) != wanted else "what another version says is JSON")
+        out, _ = ask("status")
+        rig.check("of version 0.0.1-other" in out.splitlines()[1] and "systemctl restart perfwalk" in out, f"and it is named: {out.splitlines()[1]}")
         _, err = ask("pause", answer="error: unknown command\n")
         rig.check("the daemon is of another version" in err, f"a command that it does not know: {err.strip()}")
+
+
+def replaced(sink):
+    """A program that an upgrade puts in the place of the daemon's."""
+    program = shutil.copy(rig.perfwalk(), rig.path("replaced"))
+    control = rig.path("replaced.control")
+    config = CONFIG.format(interval="1s", endpoint=sink.endpoint).replace("[process]", f"[process]\ncontrol = {control}")
+    config += f"[spool]\npath = {rig.path('replaced.spool')}\n"
+    p = rig.start([program, "run", "-c", rig.write("replaced.conf", config)])
+    rig.wait_for("the control socket", lambda: os.path.exists(control))
+
+    def status(*args):
+        return Answer("-s", control, "status", *args, lines=True).out
+    for new in (False, True):
+        if new:
+            shutil.copy(rig.perfwalk(), program + ".new")
+            os.rename(program + ".new", program)
+        said = json.loads(status("--json"))["program_replaced"], "was replaced" in status()
+        rig.check(said == (new, new), f"the program was replaced: {said}")
+    rig.end(p)
 
 
 def named(views, name):
@@ -365,6 +389,7 @@ def main():
     commands(directory)
     with Sink() as sink:
         forms(sink)
+        replaced(sink)
     other_versions()
 
 
