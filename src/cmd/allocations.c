@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/cmd/allocations.h"
@@ -14,26 +16,33 @@
 #define LIBRARY	  "libperfwalk-alloc.so"
 #define END_STACK 8 /* no stack: the registers alone */
 
-static int find_library(char *path, size_t size)
+/* path in the directory of the program. Others may write beside that: it has the program's owner. */
+static bool find_beside(const char *program, const char *path, char ret[PATH_MAX])
 {
-	char program[PATH_MAX], *slash;
-	ssize_t n;
+	char candidate[PATH_MAX + 64];
+	struct stat library, own;
 
-	(void)snprintf(path, size, "%s", ALLOC_LIBRARY_DIR "/" LIBRARY);
-	if (access(path, R_OK) == 0)
+	(void)snprintf(candidate, sizeof(candidate), "%.*s%s",
+		       (int)(strrchr(program, '/') - program), program, path);
+	return realpath(candidate, ret) && access(ret, R_OK) == 0 && stat(ret, &library) == 0 &&
+	       stat("/proc/self/exe", &own) == 0 && library.st_uid == own.st_uid;
+}
+
+/*
+ * One build makes the packages for /usr and the archive for /usr/local, so the program's own place
+ * comes first: PREFIX/bin, or the build directory. Then where configure put it.
+ */
+static int find_library(char ret[PATH_MAX])
+{
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	program[n > 0 ? n : 0] = '\0';
+	if (strchr(program, '/') && (find_beside(program, "/../lib/perfwalk/" LIBRARY, ret) ||
+				     find_beside(program, "/alloc/" LIBRARY, ret)))
 		return 0;
-	/* Of a program that was not installed. */
-	n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	if (n <= 0)
-		return -ENOENT;
-	program[n] = '\0';
-	slash = strrchr(program, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	if (snprintf(path, size, "%s/alloc/" LIBRARY, program) >= (int)size)
-		return -ENAMETOOLONG;
-	return access(path, R_OK) == 0 ? 0 : -errno;
+	(void)snprintf(ret, PATH_MAX, "%s", ALLOC_LIBRARY_DIR "/" LIBRARY);
+	return access(ret, R_OK) == 0 ? 0 : -errno;
 }
 
 static int parse_marker(const char *library, const char *marker, struct sample_event *ret,
@@ -48,13 +57,14 @@ static int parse_marker(const char *library, const char *marker, struct sample_e
 int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *error, size_t n_error)
 {
 	char library[PATH_MAX];
-	int r = find_library(library, sizeof(library));
+	int r = find_library(library);
 
 	if (r < 0) {
 		(void)snprintf(
 			error, n_error,
-			"the allocation library is not installed: there is no " ALLOC_LIBRARY_DIR
-			"/" LIBRARY);
+			"the allocation library is not installed: there is no " LIBRARY
+			" in ../lib/perfwalk of the program's directory, nor in " ALLOC_LIBRARY_DIR
+			"; install the whole of perfwalk");
 		return r;
 	}
 	if (!sample_has_arguments()) {
@@ -82,7 +92,7 @@ void allocations_preload(void)
 	_cleanup_free_ char *both = NULL;
 	char library[PATH_MAX];
 
-	if (find_library(library, sizeof(library)) < 0 ||
+	if (find_library(library) < 0 ||
 	    asprintf(&both, "%s%s%s", library, before && *before ? ":" : "", before ? before : "") <
 		    0)
 		return;

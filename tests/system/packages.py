@@ -247,6 +247,15 @@ def check_capture(machine, what):
     rig.check(n > 0 and right >= 0.9 * n, f"{what}: a capture: {right} of {n} stacks with names")
 
 
+def check_allocations(machine, what):
+    """By the package's own library, which the program finds beside itself."""
+    machine.run("perfwalk", "record", "--alloc", "-q", "-o", "/srv/a.pb.gz", "--", "awk", "BEGIN { for (i = 0; i < 300000; i++) a[i] = i }",
+                timeout=120)
+    said = machine.run("perfwalk", "report", "-e", "alloc_space", "/srv/a.pb.gz")
+    found_there = re.search(r"^ *[\d.]+% +100.00% +awk ", said, re.M)
+    rig.check(found_there, f"{what}: what a program allocates" + ("" if found_there else f"\n{said[:1500]}"))
+
+
 def delivered(machine, sink, what):
     begin = sink.count()
 
@@ -367,6 +376,7 @@ def on_machine(family, packages, base, what):
     try:
         check_installed(machine, family, what)
         check_capture(machine, what)
+        check_allocations(machine, what)
         with Sink() as sink:
             machine.write(CONFIG, config(sink.port))
             machine.run("systemctl", "restart", "perfwalk")
