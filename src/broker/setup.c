@@ -389,10 +389,27 @@ static void send_destination(struct setup_sender *to, const struct config_export
 	setup_put_text(to, TEXT_EXPORT_PROXY, x->proxy);
 }
 
+/* Is it in a directory that systemd made for the service? */
+static bool is_of_service(const char *path)
+{
+	static const char *const names[] = {"STATE_DIRECTORY", "CACHE_DIRECTORY"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const char *directory = getenv(names[i]);
+		size_t n = directory ? strlen(directory) : 0;
+
+		if (n && *directory == '/' && strncmp(path, directory, n) == 0 && path[n] == '/' &&
+		    !strstr(path + n, "/.."))
+			return true;
+	}
+	return false;
+}
+
 int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,
 			  bool shared, const char *what, const char *instead)
 {
-	const struct state_owner owner = {b->network.uid, b->network.gid, b->privileges.uid};
+	const struct state_owner owner = {b->network.uid, b->network.gid, b->privileges.uid,
+					  is_of_service(path)};
 	char error[512];
 
 	if (d->path && strcmp(d->path, path) == 0)

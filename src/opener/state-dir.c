@@ -81,7 +81,8 @@ static bool give_files(int directory, uint32_t former, uint32_t uid, uint32_t gi
 
 /*
  * A directory of root changes its owner only if it is empty: a path like /var/lib, set by mistake,
- * must not become perfwalk's.
+ * must not become perfwalk's. But what systemd made for the service it gives to root, with all that
+ * is in it, when the service no longer runs as another user.
  */
 static int own(int fd, const struct state_owner *owner, char *error, size_t n_error)
 {
@@ -92,8 +93,9 @@ static int own(int fd, const struct state_owner *owner, char *error, size_t n_er
 
 	if (fstat(fd, &st) < 0)
 		return say(error, n_error, -errno, "it cannot be examined");
-	former =
-		owner->former != (uint32_t)-1 && st.st_uid == owner->former && owner->former != uid;
+	former = st.st_uid != uid &&
+		 ((owner->former != (uint32_t)-1 && st.st_uid == owner->former) ||
+		  (owner->of_service && st.st_uid == 0));
 	if (st.st_uid != uid && !former && (st.st_uid != geteuid() || !is_empty(fd))) {
 		(void)snprintf(error, n_error,
 			       "it belongs to user %u and not to user %u, or has files of others "
@@ -104,7 +106,7 @@ static int own(int fd, const struct state_owner *owner, char *error, size_t n_er
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
 		return say(error, n_error, -errno, "its mode cannot be set to 0700");
 	/* The directory comes last, so that an unfinished change is repeated. */
-	if (former && !give_files(fd, owner->former, uid, gid))
+	if (former && !give_files(fd, st.st_uid, uid, gid))
 		return say(error, n_error, -EPERM,
 			   "files in it cannot be given to perfwalk's user; chown -R it");
 	if (st.st_uid != uid && fchown(fd, uid, gid) < 0)

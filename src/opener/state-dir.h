@@ -8,6 +8,8 @@
 struct state_owner {
 	uint32_t uid, gid; /* (uint32_t)-1: our own */
 	uint32_t former;   /* the former owner, whose files get the new owner; uid or -1: none */
+	bool of_service;   /* systemd made the directory, or one above it, for us: root, too, is a
+			    * former owner */
 };
 
 /*

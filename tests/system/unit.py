@@ -172,6 +172,26 @@ def spooled(machine, port, name):
         machine.run("systemctl", "stop", "perfwalk")
 
 
+def handed_back(machine):
+    """From rootless.conf to none: systemd gives what is in the directories of the service to root, also the spool."""
+    port = rig.free_port()
+    machine.write(DROP_IN, source("rootless.conf"))
+    machine.run("systemctl", "daemon-reload")
+    machine.write(CONFIG, config(port))
+    start(machine, "rootless.conf")
+    rig.wait_for("rootless.conf: a profile that nobody takes", lambda: status(machine).get("payloads", 0) > 0)
+    machine.run("systemctl", "stop", "perfwalk")
+    spool = f"/proc/{machine.pid}/root/var/lib/perfwalk/spool"
+    kept = [f for f in os.listdir(spool) if f.endswith(".otlp")]
+    machine.write(DROP_IN, "")
+    machine.run("systemctl", "daemon-reload")
+    with Sink(port) as sink:
+        start(machine, "without rootless.conf")
+        rig.wait_for("without rootless.conf: the spool is sent", lambda: not [f for f in kept if os.path.exists(f"{spool}/{f}")], 60)
+        rig.check(kept and sink.count() >= len(kept), f"without rootless.conf: {len(kept)} profiles come that it had kept")
+        machine.run("systemctl", "stop", "perfwalk")
+
+
 def admin(machine):
     return int(rig.status_of(machine.host_pid(main_pid(machine)))["CapBnd"], 16) & CAP_SYS_ADMIN != 0
 
@@ -250,6 +270,7 @@ def main():
     machine = boot()
     variant(machine, "unit", "")
     variant(machine, "rootless.conf", source("rootless.conf"), root=False)
+    handed_back(machine)
     variant(machine, "old-kernel.conf", source("old-kernel.conf"), graded=False)
     variant(machine, "paranoid.conf", source("paranoid.conf"), graded=False)
     given_up(machine)

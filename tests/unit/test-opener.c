@@ -589,7 +589,7 @@ static void expect_refusal(const char *path, uint32_t uid, int r, const char *re
 {
 	char error[256] = "";
 
-	CHECK_INT(state_dir_open(path, &(struct state_owner){uid, uid, -1u}, false, error,
+	CHECK_INT(state_dir_open(path, &(struct state_owner){uid, uid, -1u, false}, false, error,
 				 sizeof(error)),
 		  ==, r);
 	if (!strstr(error, reason))
@@ -693,11 +693,35 @@ static uint32_t owner_of(const char *directory, const char *name)
 	return st.st_uid;
 }
 
+/* Files of root change their owner in a directory that systemd made for us, and nowhere else. */
+static void hand_back(const char *path)
+{
+	struct state_owner owner = {65534, 65534, -1u, true};
+	char name[192], error[256];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "%s/of-root", path);
+	CHECK_INT(close(open(name, O_CREAT | O_WRONLY, 0600)), ==, 0);
+	CHECK_INT(chown(path, 0, 0), ==, 0);
+	expect_refusal(path, 65534, -EPERM, "it belongs to user 0");
+	CHECK_INT(owner_of(path, "of-root"), ==, 0);
+	fd = state_dir_open(path, &owner, false, error, sizeof(error));
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
+	CHECK_INT(owner_of(path, "."), ==, 65534);
+	CHECK_INT(owner_of(path, "of-root"), ==, 65534);
+	/* Of others they stay there, too. */
+	CHECK_INT(chown(path, 65532, 65532), ==, 0);
+	CHECK_INT(state_dir_open(path, &owner, false, error, sizeof(error)), ==, -EPERM);
+	CHECK_INT(chown(path, 65534, 65534), ==, 0);
+	CHECK_INT(unlink(name), ==, 0);
+}
+
 /* To another user than before: what was the former one's, and nothing else. */
 static void hand_over(const char *path)
 {
 	static const char *const names[] = {"file", "root", "link", "linked", "other"};
-	const struct state_owner owner = {65533, 65533, 65534};
+	const struct state_owner owner = {65533, 65533, 65534, false};
 	char name[192], other[192], error[256];
 	int fd;
 
@@ -741,7 +765,7 @@ static void test_state_directory(void)
 	int fd;
 
 	path_in(path, sizeof(path), "state/of/it");
-	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u}, false, error,
+	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u, false}, false, error,
 			    sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
@@ -751,10 +775,11 @@ static void test_state_directory(void)
 	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
 	(void)close(fd);
 	/* Or several, if all say so. */
-	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u}, true, error, sizeof(error));
+	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u, false}, true, error,
+			    sizeof(error));
 	CHECK_INT(fd, >=, 0);
-	CHECK_INT(close(state_dir_open(path, &(struct state_owner){uid, uid, -1u}, true, error,
-				       sizeof(error))),
+	CHECK_INT(close(state_dir_open(path, &(struct state_owner){uid, uid, -1u, false}, true,
+				       error, sizeof(error))),
 		  ==, 0);
 	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
 	(void)close(fd);
@@ -764,7 +789,7 @@ static void test_state_directory(void)
 	CHECK_INT(close(open(file, O_CREAT | O_WRONLY, 0600)), ==, 0);
 	CHECK_INT(chmod(path, 0755), ==, 0);
 	(void)snprintf(link, sizeof(link), "%s///", path);
-	fd = state_dir_open(link, &(struct state_owner){uid, uid, -1u}, false, error,
+	fd = state_dir_open(link, &(struct state_owner){uid, uid, -1u, false}, false, error,
 			    sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
@@ -784,8 +809,10 @@ static void test_state_directory(void)
 		expect_refusal(path, 65533, -EPERM, "it belongs to user 65534");
 	CHECK_INT(stat("/usr", &st), ==, 0);
 	CHECK_INT(st.st_uid, ==, 0);
-	if (root)
+	if (root) {
+		hand_back(path);
 		hand_over(path);
+	}
 
 	path_in(link, sizeof(link), "to-state");
 	(void)unlink(link);
