@@ -386,7 +386,8 @@ void check_say_kernel_names(struct check *c)
 	}
 	restriction = check_read_number("/proc/sys/kernel/kptr_restrict", -1);
 	check_say(CHECK_NOTE, "kernel names",
-		  "/proc/kallsyms is hidden (kernel.kptr_restrict is %ld)", restriction);
+		  "/proc/kallsyms is hidden (kernel.kptr_restrict is %ld, " PARANOID " %ld)",
+		  restriction, check_read_number("/proc/sys/kernel/perf_event_paranoid", -1));
 	/* At 0 the kernel also shows it to those who may sample the kernel without a capability. */
 	(void)snprintf(text, sizeof(text), "%s%s%s",
 		       syslog		? ""

@@ -157,7 +157,8 @@ static void say_tracepoints(struct check *c)
 			return;
 		}
 	}
-	check_say(CHECK_NOTE, "tracepoints", "is not readable: -e SUBSYSTEM:NAME does not work");
+	check_say(CHECK_NOTE, "tracepoints",
+		  "tracefs is not readable: -e SUBSYSTEM:NAME does not work");
 	if (tracefs_is_locked_down())
 		return;
 	check_say_fix(

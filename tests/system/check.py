@@ -105,6 +105,7 @@ def causes(program):
     p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
             f"{program} check")
     shown(p, "note", "tracepoints", "mount -t tracefs")
+    rig.check("tracefs is not readable" in p.stdout, "which names what is not there")
     p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
             "mkdir /sys/kernel/security && echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown && "
             f"{rig.perfwalk()} check")  # in its directory there is the allocation library
@@ -291,6 +292,8 @@ def main():
         rig.check(p.returncode == 3 and f"perf_event_paranoid is {paranoid}: " in p.stdout
                   and "sysctl" in p.stdout, f"nobody: {verdict(p)}")
         ends_with(p, "sudo perfwalk record -a")
+        hidden = re.search("^note +kernel names .*", p.stdout, re.M)
+        rig.check(not hidden or f"perf_event_paranoid {paranoid})" in hidden[0], f"what hides the kernel's names from nobody: {hidden and hidden[0]}")
         q = run(*NOBODY, program, "record", "-a", "-d", "1")
         rig.check(q.returncode == 3 and "perfwalk check" in q.stderr,
                   "a refused capture has the same status and points to it")
