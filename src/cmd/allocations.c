@@ -16,7 +16,8 @@
 #define LIBRARY	  "libperfwalk-alloc.so"
 #define END_STACK 8 /* no stack: the registers alone */
 
-/* path in the directory of the program. Others may write beside that: it has the program's owner. */
+/* path: after the program's directory, beside which others may write: so the library has to have
+ * the program's owner. */
 static bool find_beside(const char *program, const char *path, char ret[PATH_MAX])
 {
 	char candidate[PATH_MAX + 64];
