@@ -469,7 +469,7 @@ def check_signature():
     key = ("--batch", "--passphrase", "", "--quick-generate-key", "test@perfwalk.invalid", "default", "sign", "1d")
     run("gpg", *key, GNUPGHOME=home)
     with rig.make_alone():
-        run("make", "-s", "archives", "SIGN=test@perfwalk.invalid", "PACKAGE_XZ=0", cwd=build_directory(), GNUPGHOME=home)
+        run("make", "-s", "archives", "SIGN=test@perfwalk.invalid", "PACKAGE_XZ=0", cwd=build_directory(), GNUPGHOME=home, XZ_OPT="-0")
     run("gpg", "--verify", "SHA256SUMS.asc", "SHA256SUMS", cwd=build_directory(), GNUPGHOME=home)
     files = run("sha256sum", "-c", "SHA256SUMS", cwd=build_directory()).splitlines()
     rig.check(len(files) == 8, "make archives: 8 files with their sums, which are signed:" + "".join("\n    " + f for f in files))
