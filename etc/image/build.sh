@@ -26,7 +26,7 @@ builder=${IMAGE_BUILDER:-}
 for candidate in podman buildah docker; do
 	[ -n "$builder" ] || ! command -v $candidate >/dev/null || builder=$candidate
 done
-[ -n "$builder" ] || { echo "make image: podman, buildah or docker builds images, and none is installed" >&2; exit 1; }
+[ -n "$builder" ] || { echo "make image: podman, buildah or docker builds images, and none is installed; on Debian: apt-get install podman" >&2; exit 1; }
 
 authorities=${IMAGE_AUTHORITIES:-}
 for candidate in $place /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem; do

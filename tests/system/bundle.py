@@ -52,11 +52,11 @@ def check_tools():
     """Where a program is missing that the archive is made by, the package that has it is said, before anything is made."""
     tools = rig.path("tools")
     os.mkdir(tools)
-    for name in ("dirname", "sh"):
+    for name in ("dirname", "mktemp", "rm", "sh"):
         os.symlink(shutil.which(name), os.path.join(tools, name))
-    for script, program, package in (("bundle.sh", "xz", "xz-utils"), ("bundle-tree.sh", "python3", "python3")):
+    for script, program, package in (("bundle.sh", "xz", "xz-utils"), ("bundle-tree.sh", "python3", "python3"), ("image/build.sh", "podman", "podman")):
         p = subprocess.run([shutil.which("sh"), os.path.join(rig.TOP, "etc", script), *"abcdefg"], capture_output=True, text=True,
-                           check=False, env={"PATH": tools}, cwd=rig.workdir())
+                           check=False, env={"PATH": tools, "SOURCE_DATE_EPOCH": "1"}, cwd=rig.workdir())
         rig.check(p.returncode == 1 and f"apt-get install {package}\n" in p.stderr and p.stderr.count("\n") == 1,
                   f"{script} without {program}: {p.stderr.strip()}")
 
