@@ -5,7 +5,7 @@
 #
 # Makes a root file system with debootstrap and nothing in it but the essential packages, clones HEAD
 # into it and runs etc/quickstart.sh and tests/run.sh there (with the names of tests, these only),
-# both to their ends. Passes when nothing fails and nothing is skipped. The mirror, and what apt, Go, npm,
+# both to their ends, and make deb bundle between them. Passes when nothing fails and nothing is skipped. The mirror, and what apt, Go, npm,
 # pip and cargo are told on this host, are carried over, with its certificates. Everything
 # else is as Debian makes it, and all caches are cold. Takes 5 GB and an hour or more; all of it is removed.
 #
