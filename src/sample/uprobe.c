@@ -25,7 +25,7 @@
 static const char *const prefixes[] = {"uprobe:", "usdt:"};
 
 static struct sample_uprobe *all;
-static char group[32];	  /* of our events in tracefs */
+static char group[48];	  /* of our events in tracefs */
 static pid_t owner;	  /* who removes them: not what it forks */
 static uint32_t n_placed; /* each time under a new name */
 
@@ -146,18 +146,34 @@ static void remove_site(const struct sample_uprobe *u, uint32_t site)
 	(void)command(text);
 }
 
-/* "p:perfwalk_PID_XXXXXXXX/p0_0 ...": ours, or of a process that is no more. One that is in use the
+/* Numbers of processes tell of them only in their own one. */
+static unsigned int pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) == 0 ? (unsigned int)st.st_ino : 0;
+}
+
+/* Of a process of our pid namespace that is no more? One of another may be about to use it, and the
+ * kernel would give the number of the event to the next. */
+static bool is_left(const char *name)
+{
+	unsigned int namespace;
+	int pid;
+
+	return sscanf(name, ":" GROUP_PREFIX "%d_%x_", &pid, &namespace) == 2 && pid > 0 &&
+	       namespace == pid_namespace() && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+/* "p:perfwalk_PID_NAMESPACE_XXXXXXXX/p0_0 ...": ours, or one that is left. One that is in use the
  * kernel keeps. */
 static void remove_line(char *line, bool ours)
 {
 	char *name = strstr(line, ":" GROUP_PREFIX), text[128];
-	pid_t pid = name ? (pid_t)atoi(name + strlen(":" GROUP_PREFIX)) : 0;
 	size_t n = strlen(group);
 
-	if (pid <= 0)
-		return;
-	if (ours ? strncmp(name + 1, group, n) != 0 || name[1 + n] != '/'
-		 : kill(pid, 0) == 0 || errno != ESRCH)
+	if (!name ||
+	    (ours ? strncmp(name + 1, group, n) != 0 || name[1 + n] != '/' : !is_left(name)))
 		return;
 	name[strcspn(name, " \n")] = '\0';
 	if ((size_t)snprintf(text, sizeof(text), "-%s", name) < sizeof(text))
@@ -205,8 +221,8 @@ static int name_group(void)
 	if (owner)
 		return 0;
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)snprintf(group, sizeof(group), GROUP_PREFIX "%d_%08x", (int)getpid(),
-		       (unsigned int)now.tv_nsec ^ (unsigned int)now.tv_sec << 20);
+	(void)snprintf(group, sizeof(group), GROUP_PREFIX "%d_%x_%08x", (int)getpid(),
+		       pid_namespace(), (unsigned int)now.tv_nsec ^ (unsigned int)now.tv_sec << 20);
 	owner = getpid();
 	remove_events(false);
 	return atexit(at_exit) == 0 ? 0 : -ENOMEM;

@@ -134,6 +134,28 @@ def check_twins():
     rig.check(sorted(counts) == [3, 4], f"each by its address: {counts}")
 
 
+def check_of_others(program):
+    """A number that is no process here may be one in another container: what that has set stays, in use or not."""
+    p = subprocess.Popen(["true"])
+    p.wait()
+    ours = os.stat("/proc/self/ns/pid").st_ino
+    for namespace in (ours ^ 1, ours):
+        name = f"perfwalk_{p.pid}_{namespace:x}_0000abcd/p0_0"
+
+        def command(text):
+            fd = os.open("/sys/kernel/tracing/uprobe_events", os.O_WRONLY | os.O_APPEND)
+            os.write(fd, text.encode())
+            os.close(fd)
+        command(f"p:{name} {program}:0x1000")
+        capture("-e", f"uprobe:{program}:work", "--", "true")
+        with open("/sys/kernel/tracing/uprobe_events", encoding="ascii") as f:
+            stays = name in f.read()
+        if stays:
+            command(f"-:{name}")
+        rig.check(stays == (namespace != ours), f"a probe of process {p.pid} of {'this' if namespace == ours else 'another'} "
+                  f"pid namespace, which is none here: it stays: {stays}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("gcc")
@@ -148,6 +170,7 @@ def main():
     check_twins()
     check_refused(program)
     check_stale(program)
+    check_of_others(program)
 
 
 rig.run(main)
