@@ -686,6 +686,7 @@ bool attribution_record(struct attribution *a, const struct record *r)
 	case RECORD_BAD:
 		a->profile.counters[PROFILE_RECORDS_BAD]++;
 		break;
+	case RECORD_SWITCH:
 	case RECORD_SWITCH_IN: /* of a file; nobody asked for it */
 	case RECORD_SWITCH_OUT:
 		break;

@@ -244,10 +244,44 @@ static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, b
 		begin(o, id, cpu, running);
 }
 
-static void on_switch(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
+static bool has_gap(const struct off_cpu *o)
 {
+	return o->ledger && ledger_has_gap(o->ledger, o->next_gap);
+}
+
+/* Those before time_ns, as far as it. */
+static void take_gaps(struct off_cpu *o, uint64_t time_ns)
+{
+	struct ledger_gap g;
+	int r;
+
+	while (o->ledger && (r = ledger_gap(o->ledger, o->next_gap, &g)) != -EAGAIN) {
+		uint64_t begin = g.begin_ns > o->gap_end_ns ? g.begin_ns : o->gap_end_ns;
+		uint64_t end = g.end_ns && g.end_ns < time_ns ? g.end_ns : time_ns;
+
+		if (r < 0) {
+			switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
+			o->next_gap = ledger_n_gaps(o->ledger);
+			continue;
+		}
+		if (g.begin_ns >= time_ns)
+			return;
+		if (end > begin)
+			switches_gap(o->switches, begin, end);
+		o->gap_end_ns = o->born_from_ns = end;
+		if (!g.end_ns || g.end_ns > time_ns)
+			return;
+		o->next_gap++;
+	}
+}
+
+static void on_switch(struct off_cpu *o, const struct record *r)
+{
+	const struct sample_switch *sw = &r->sw;
 	struct switch_out out;
 
+	if (has_gap(o))
+		take_gaps(o, r->time_ns);
 	o->a->counters[PROFILE_SAMPLES]++;
 	fill_out(o, r, sw, &out);
 	note_number(o, r, sw);
@@ -293,46 +327,18 @@ static void on_switch_out(struct off_cpu *o, const struct record *r)
 	switches_out(o->switches, &out);
 }
 
-/* Those before time_ns, as far as it. */
-static void take_gaps(struct off_cpu *o, uint64_t time_ns)
-{
-	struct ledger_gap g;
-	int r;
-
-	while (o->ledger && (r = ledger_gap(o->ledger, o->next_gap, &g)) != -EAGAIN) {
-		uint64_t begin = g.begin_ns > o->gap_end_ns ? g.begin_ns : o->gap_end_ns;
-		uint64_t end = g.end_ns && g.end_ns < time_ns ? g.end_ns : time_ns;
-
-		if (r < 0) {
-			switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
-			o->next_gap = ledger_n_gaps(o->ledger);
-			continue;
-		}
-		if (g.begin_ns >= time_ns)
-			return;
-		if (end > begin)
-			switches_gap(o->switches, begin, end);
-		o->gap_end_ns = o->born_from_ns = end;
-		if (!g.end_ns || g.end_ns > time_ns)
-			return;
-		o->next_gap++;
-	}
-}
-
 static void on_sample(struct off_cpu *o, const struct record *r)
 {
 	struct sample_switch sw;
 
-	if (o->ledger && ledger_has_gap(o->ledger, o->next_gap))
+	if (has_gap(o))
 		take_gaps(o, r->time_ns);
 	if (r->index == o->wakeups)
 		on_wakeup(o, r);
 	else if (!sample_read_switch(&o->events[r->index].options, r, &sw))
 		o->a->counters[PROFILE_RECORDS_BAD]++;
-	else if (r->index == o->blocks)
-		on_block(o, r, &sw);
 	else
-		on_switch(o, r, &sw);
+		on_block(o, r, &sw);
 }
 
 static void begin_to_follow(struct off_cpu *o, uint64_t time_ns)
@@ -379,8 +385,11 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		begin_to_follow(o, r->time_ns);
 	off_cpu_judge(o, r->time_ns);
 	switch (r->type) {
+	case RECORD_SWITCH:
+		on_switch(o, r);
+		break;
 	case RECORD_SAMPLE:
-		if (r->index == o->all || r->index == o->blocks || r->index == o->wakeups)
+		if (r->index == o->blocks || r->index == o->wakeups)
 			on_sample(o, r);
 		break;
 	case RECORD_SWITCH_IN:

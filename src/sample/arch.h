@@ -28,14 +28,14 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 /* Stack pointer and program counter. */
 extern const uint32_t arch_sp, arch_ip;
-/* The places of these two among sample_place_regs, and of a function's first argument, if it is
- * sampled. */
+/* How many sample_place_regs has, and which of them are these two and a function's first argument,
+ * if it is sampled. */
 #ifdef __riscv
-enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 0 };
+enum { ARCH_N_SPOT = 4, ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 0 };
 #elif defined(__aarch64__)
-enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 3, ARCH_SPOT_IP = 4 };
+enum { ARCH_N_SPOT = 5, ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 3, ARCH_SPOT_IP = 4 };
 #else
-enum { ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
+enum { ARCH_N_SPOT = 4, ARCH_SPOT_ARGUMENT = 0, ARCH_SPOT_SP = 2, ARCH_SPOT_IP = 3 };
 #endif
 extern const bool arch_has_arguments;
 /* The register of a system call's second argument; UINT32_MAX: it is not sampled. */

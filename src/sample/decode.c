@@ -280,82 +280,6 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 		r->sample.page_bytes = cursor_u64(c);
 }
 
-/* A switch has these fields and no others. There may be hundreds of thousands of them a second, so
- * they are read at once: to the same end as read_sample(), in a third of the time. */
-#define SWITCH_FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
-
-struct switch_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t time_ns;
-	uint32_t n_raw;
-	uint8_t raw[]; /* and registers, if there is a user side: what they are of, and values */
-};
-
-/* Sets the fields that read_switch() does not, one by one: compilers clear a struct of this size by
- * an instruction that takes longer than all the rest. */
-static void begin_switch(struct record *r)
-{
-	_Static_assert(sizeof(r->sample) == 20 * sizeof(uint64_t), "all fields are set");
-	r->type = RECORD_SAMPLE;
-	r->index = r->cpu = 0;
-	r->from_sideband = r->preempted = false;
-	r->sample.ip = r->sample.period = r->sample.cgroup_id = r->sample.page_bytes = 0;
-	r->sample.kernel = r->sample.user_chain = r->sample.read = NULL;
-	r->sample.n_kernel = r->sample.n_user_chain = r->sample.n_read = 0;
-	r->sample.read_words = 0;
-	r->sample.stack = NULL;
-	r->sample.n_stack = r->sample.max_stack = 0;
-}
-
-/* As valid_registers(), and whether there are as many of the n as there should be. */
-static bool valid_of_switch(const struct record_layout *l, const uint64_t *regs, size_t n,
-			    bool in_kernel, uint64_t *ret)
-{
-	uint64_t valid = in_kernel ? l->regs_mask & l->kernel_regs_valid : l->regs_mask;
-
-	for (uint64_t left = l->regs_mask; left; left &= left - 1, regs++) {
-		if (n-- == 0)
-			return false;
-		if (in_kernel && *regs == UINT64_MAX)
-			valid &= ~(left & -left);
-	}
-	*ret = valid;
-	return true;
-}
-
-static bool read_switch(const struct record_layout *l, const void *bytes, size_t n,
-			struct record *ret)
-{
-	const struct switch_record *s = bytes;
-	size_t at = offsetof(struct switch_record, raw);
-	const uint64_t *regs;
-	uint64_t valid = 0;
-	bool in_kernel, user;
-
-	if (n < at || s->n_raw > n - at)
-		return false;
-	at += s->n_raw;
-	if (at % sizeof(*regs) || n - at < sizeof(*regs))
-		return false;
-	regs = (const uint64_t *)((const uint8_t *)bytes + at);
-	in_kernel = (s->header.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-	user = regs[0] != PERF_SAMPLE_REGS_ABI_NONE;
-	if (user && !valid_of_switch(l, &regs[1], (n - at) / sizeof(*regs) - 1, in_kernel, &valid))
-		return false;
-	begin_switch(ret);
-	ret->time_ns = s->time_ns;
-	ret->pid = s->pid;
-	ret->tid = s->tid;
-	ret->sample.user_abi = regs[0];
-	ret->sample.user_regs = user ? &regs[1] : NULL;
-	ret->sample.raw = s->raw;
-	ret->sample.n_raw = s->n_raw;
-	ret->sample.in_kernel = in_kernel;
-	ret->sample.user_regs_valid = valid;
-	return true;
-}
-
 static bool read_mmap(struct cursor *c, uint32_t type, uint16_t misc, struct record *r)
 {
 	bool executable = !(misc & PERF_RECORD_MISC_MMAP_DATA);
@@ -454,14 +378,6 @@ static bool read_event(const struct record_layout *l, struct cursor *c,
 	}
 }
 
-static bool is_switch(const struct record_layout *l, const void *bytes, size_t n)
-{
-	const struct switch_record *s = bytes;
-
-	return l->sample_type == SWITCH_FIELDS && n >= sizeof(*s) && !((uintptr_t)bytes & 7) &&
-	       s->header.type == PERF_RECORD_SAMPLE && s->header.size == n;
-}
-
 /* false: nobody wants it. bytes: with their header h. */
 static bool decode_event(const struct record_layout *l, const void *bytes, size_t n,
 			 const struct perf_event_header *h, struct cursor c, struct record *ret)
@@ -520,11 +436,18 @@ static bool decode_any(const struct record_layout *l, const void *bytes, size_t 
 	return true;
 }
 
+static bool is_sample(const void *bytes, size_t n)
+{
+	const struct perf_event_header *h = bytes;
+
+	return n >= sizeof(*h) && ((uintptr_t)bytes & 7) == 0 && h->type == PERF_RECORD_SAMPLE &&
+	       h->size == n;
+}
+
 bool record_decode(const struct record_layout *l, const void *bytes, size_t n, struct record *ret)
 {
-	if (!is_switch(l, bytes, n))
+	if (!l->switches.is_used || !is_sample(bytes, n))
 		return decode_any(l, bytes, n, ret);
-	if (!read_switch(l, bytes, n, ret))
-		*ret = (struct record){.type = RECORD_BAD};
+	switch_decode(&l->switches, bytes, n, ret);
 	return true;
 }

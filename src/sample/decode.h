@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "src/sample/sample.h"
+#include "src/sample/switch.h"
 
 /* The fields of perf_event_attr that define the layout of an event's records. */
 struct record_layout {
@@ -13,6 +14,7 @@ struct record_layout {
 	uint64_t kernel_regs_valid; /* struct sample_features */
 	bool sample_id_all;
 	bool switches_out; /* records of tasks that stop are wanted, too */
+	struct switch_layout switches;
 };
 
 /*

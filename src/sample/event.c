@@ -209,6 +209,8 @@ void event_layout(const struct sample_options *o, const struct sample_features *
 		.switches_out =
 			!sideband && o->use == SAMPLE_USE_SWITCHES && o->switch_fields.plain,
 	};
+	if (!sideband)
+		switch_layout(o, attr.sample_type, &ret->switches);
 }
 
 /* pid: with PERF_FLAG_PID_CGROUP a descriptor of a cgroup's directory. */

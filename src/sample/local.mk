@@ -17,7 +17,7 @@ libsample_a_SOURCES = \
 	src/sample/selfcheck.c \
 	src/sample/source.c src/sample/source.h \
 	src/sample/stack-size.c src/sample/stack-size.h \
-	src/sample/switch.c \
+	src/sample/switch.c src/sample/switch.h \
 	src/sample/tracepoint.c src/sample/tracepoint.h \
 	src/sample/uprobe.c src/sample/uprobe.h
 

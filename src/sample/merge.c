@@ -379,7 +379,7 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 	if (*ret_wanted) {
 		if (!(layout_of(m, s)->sample_type & PERF_SAMPLE_CPU))
 			ret->cpu = (uint32_t)s->cpu;
-		m->held_tally.samples = ret->type == RECORD_SAMPLE;
+		m->held_tally.samples = ret->type == RECORD_SAMPLE || ret->type == RECORD_SWITCH;
 		m->held_tally.lost = ret->type == RECORD_LOST ? ret->lost : 0;
 	}
 }

@@ -339,11 +339,33 @@ void ring_unmap(struct ring *r);
 void ring_explain(int error, char *buf, size_t size);
 
 /* ---- Records ---- */
+
+/* sample_place_regs of a thread, in their order; where a processor has fewer, 0 behind them. */
+#define SAMPLE_SPOT_REGS 5
+struct sample_spot {
+	uint64_t regs[SAMPLE_SPOT_REGS];
+};
+
+/*
+ * A context switch from sched:sched_switch, and the place in its program where the thread stopped.
+ * For plain switches, prev_state is that of a thread that blocks, and next_id is 0: another record
+ * follows for the next thread.
+ */
+struct sample_switch {
+	int64_t prev_state;
+	uint32_t prev_id, next_id; /* threads, in the host's pid namespace; 0: the idle task */
+	bool has_program;	   /* it is not a kernel thread */
+	uint64_t sp, ip;
+	uint64_t argument; /* the system call's first, if it is in one; 0: unknown */
+	struct sample_spot spot;
+};
+
 #define SAMPLE_MAX_KERNEL_FRAMES 128
 
 enum record_type {
 	RECORD_SAMPLE,
-	RECORD_MMAP, /* MMAP and MMAP2, executable only */
+	RECORD_SWITCH, /* of an event with SAMPLE_USE_SWITCHES: such a sample, read */
+	RECORD_MMAP,   /* MMAP and MMAP2, executable only */
 	RECORD_COMM,
 	RECORD_FORK,
 	RECORD_EXIT,
@@ -392,6 +414,7 @@ struct record {
 			 * not have every register. */
 			uint64_t user_regs_valid;
 		} sample;
+		struct sample_switch sw; /* RECORD_SWITCH */
 		struct {
 			uint64_t start, length, file_offset;
 			uint32_t major, minor;
@@ -417,31 +440,13 @@ struct record {
 	};
 };
 
-/* sample_place_regs of a thread, in their order; where a processor has fewer, 0 behind them. */
-#define SAMPLE_SPOT_REGS 5
-struct sample_spot {
-	uint64_t regs[SAMPLE_SPOT_REGS];
-};
 /* Writes them in the order of sample_user_regs, with zeros for the others; regs has room for 64.
  * Returns which are valid. */
 uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs);
 /* Writes only the stack pointer and the program counter in the same way. */
 uint64_t sample_place_to_regs(uint64_t sp, uint64_t ip, uint64_t *regs);
 
-/*
- * A context switch from sched:sched_switch, and the place in its program where the thread stopped.
- * For plain switches, prev_state is that of a thread that blocks, and next_id is 0: another record
- * follows for the next thread.
- */
-struct sample_switch {
-	int64_t prev_state;
-	uint32_t prev_id, next_id; /* threads, in the host's pid namespace; 0: the idle task */
-	bool has_program;	   /* it is not a kernel thread */
-	uint64_t sp, ip;
-	uint64_t argument; /* the system call's first, if it is in one; 0: unknown */
-	struct sample_spot spot;
-};
-/* Reads a switch from a sample of either use. false: its payload is too short. */
+/* Reads a switch from a sample with SAMPLE_USE_BLOCKS. false: its payload is too short. */
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
 			struct sample_switch *ret);
 

@@ -8,6 +8,7 @@
 
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
+#include "src/sample/switch.h"
 #include "src/sample/tracepoint.h"
 
 #define NAME	"sched:sched_switch"
@@ -74,11 +75,6 @@ int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *r
 	return 0;
 }
 
-static bool get(const struct record *r, const struct tracepoint_field *f, int64_t *ret)
-{
-	return tracepoint_get(f, r->sample.raw, r->sample.n_raw, ret);
-}
-
 /* Each costs some 35 ns of a switch. */
 uint64_t sample_switch_regs(bool arguments)
 {
@@ -88,17 +84,11 @@ uint64_t sample_switch_regs(bool arguments)
 
 _Static_assert(ARCH_SPOT_ARGUMENT == 0, "it is the first");
 
-/* Of each switch of the host: its event has some of these registers alone, in their order. */
-static inline void copy_place(uint64_t mask, const uint64_t *regs, uint64_t *spot)
-{
-	for (uint64_t left = sample_place_regs; left; left &= left - 1)
-		*spot++ = mask & left & -left ? *regs++ : 0;
-}
-
 /* They are among others. */
 __attribute__((noinline)) static void pick_place(uint64_t mask, const uint64_t *regs,
 						 uint64_t *spot)
 {
+	spot[SAMPLE_SPOT_REGS - 1] = 0;
 	for (uint64_t left = sample_place_regs; left; left &= left - 1) {
 		uint32_t reg = (uint32_t)__builtin_ctzll(left);
 
@@ -106,50 +96,153 @@ __attribute__((noinline)) static void pick_place(uint64_t mask, const uint64_t *
 	}
 }
 
+/* A switch of the host has all registers of a place and no others, or all but the first. */
 static void read_place(uint64_t mask, const uint64_t *regs, struct sample_switch *ret)
 {
-	const uint64_t *spot = ret->spot.regs;
+	uint64_t *spot = ret->spot.regs;
 
-	ret->spot.regs[SAMPLE_SPOT_REGS - 1] = 0;
-	if (mask & ~sample_place_regs)
-		pick_place(mask, regs, ret->spot.regs);
+	if (mask == (sample_place_regs & (sample_place_regs - 1)))
+		ret->spot = (struct sample_spot){
+			{0, regs[0], regs[1], regs[2], ARCH_N_SPOT > 4 ? regs[3] : 0}};
+	else if (mask == sample_place_regs)
+		ret->spot = (struct sample_spot){
+			{regs[0], regs[1], regs[2], regs[3], ARCH_N_SPOT > 4 ? regs[4] : 0}};
 	else
-		copy_place(mask, regs, ret->spot.regs);
+		pick_place(mask, regs, spot);
 	ret->sp = spot[ARCH_SPOT_SP];
 	ret->ip = spot[ARCH_SPOT_IP];
 	ret->argument = arch_has_arguments ? spot[ARCH_SPOT_ARGUMENT] : 0;
+}
+
+/* regs: NULL: it is a kernel thread. */
+static void read_program(uint64_t mask, const uint64_t *regs, struct sample_switch *ret)
+{
+	ret->has_program = regs != NULL;
+	if (regs) {
+		read_place(mask, regs, ret);
+		return;
+	}
+	ret->sp = ret->ip = ret->argument = 0;
+	ret->spot = (struct sample_spot){{0}};
+}
+
+static bool fits(const struct sample_switch_fields *f, size_t n)
+{
+	return tracepoint_fits(&f->prev_pid, n) && tracepoint_fits(&f->prev_state, n) &&
+	       tracepoint_fits(&f->next_pid, n);
+}
+
+/* They fit. */
+static inline void read_payload(const struct sample_switch_fields *f, const uint8_t *raw,
+				struct sample_switch *ret)
+{
+	ret->prev_state = tracepoint_value(&f->prev_state, raw);
+	ret->prev_id = (uint32_t)tracepoint_value(&f->prev_pid, raw);
+	ret->next_id = (uint32_t)tracepoint_value(&f->next_pid, raw);
 }
 
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
 			struct sample_switch *ret)
 {
 	const struct sample_switch_fields *f = &o->switch_fields;
-	const uint64_t *regs = r->sample.user_regs;
-	int64_t prev = r->tid, next = 0;
 
-	ret->prev_state = 1;
-	if (r->type != RECORD_SAMPLE ||
-	    (!f->plain &&
-	     (!r->sample.raw || !get(r, &f->prev_pid, &prev) ||
-	      !get(r, &f->prev_state, &ret->prev_state) || !get(r, &f->next_pid, &next))))
+	if (r->type != RECORD_SAMPLE)
 		return false;
-	ret->prev_id = (uint32_t)prev;
-	ret->next_id = (uint32_t)next;
-	ret->has_program = regs != NULL;
-	if (regs) {
-		read_place(o->regs_mask, regs, ret);
-		return true;
-	}
-	ret->sp = ret->ip = ret->argument = 0;
-	ret->spot = (struct sample_spot){{0}};
+	if (!f->plain && (!r->sample.raw || !fits(f, r->sample.n_raw)))
+		return false;
+	if (f->plain)
+		*ret = (struct sample_switch){.prev_state = 1, .prev_id = r->tid};
+	else
+		read_payload(f, r->sample.raw, ret);
+	read_program(o->regs_mask, r->sample.user_regs, ret);
 	return true;
 }
+
+/* ---- Each switch of the host ---- */
+
+/* A switch has these fields and no others. There may be hundreds of thousands of them a second, so
+ * they are read at once, to the same end as those of any sample. */
+#define FIELDS (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER)
+
+struct switch_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t time_ns;
+	uint32_t n_raw;
+	uint8_t raw[]; /* and registers, if there is a user side: what they are of, and values */
+};
+
+static uint32_t end_of(const struct tracepoint_field *f)
+{
+	return f->offset + f->size;
+}
+
+static uint32_t least_payload(const struct sample_switch_fields *f)
+{
+	uint32_t n = end_of(&f->prev_pid);
+
+	n = end_of(&f->prev_state) > n ? end_of(&f->prev_state) : n;
+	n = end_of(&f->next_pid) > n ? end_of(&f->next_pid) : n;
+	return fits(f, n) ? n : UINT32_MAX;
+}
+
+void switch_layout(const struct sample_options *o, uint64_t sample_type, struct switch_layout *ret)
+{
+	*ret = (struct switch_layout){
+		.is_used = o->use == SAMPLE_USE_SWITCHES && sample_type == FIELDS,
+		.fields = o->switch_fields,
+		.n_payload = least_payload(&o->switch_fields),
+		.regs_mask = o->regs_mask,
+		.n_regs = (uint32_t)__builtin_popcountll(o->regs_mask),
+	};
+}
+
+/* The registers of a record of n bytes: what they are of, and, if there is a user side, values.
+ * NULL: the record contradicts itself. */
+static inline const uint64_t *find_regs(const struct switch_layout *l,
+					const struct switch_record *s, size_t n)
+{
+	size_t at = offsetof(struct switch_record, raw);
+	const uint64_t *regs;
+
+	if (n < at || s->n_raw > n - at || s->n_raw < l->n_payload)
+		return NULL;
+	at += s->n_raw;
+	if (at % sizeof(*regs) || n - at < sizeof(*regs))
+		return NULL;
+	regs = (const uint64_t *)((const uint8_t *)s + at);
+	if (*regs != PERF_SAMPLE_REGS_ABI_NONE && (n - at) / sizeof(*regs) - 1 < l->n_regs)
+		return NULL;
+	return regs;
+}
+
+void switch_decode(const struct switch_layout *l, const void *bytes, size_t n, struct record *ret)
+{
+	const struct switch_record *s = bytes;
+	const uint64_t *regs = find_regs(l, s, n);
+
+	if (!regs) {
+		*ret = (struct record){.type = RECORD_BAD};
+		return;
+	}
+	ret->type = RECORD_SWITCH;
+	ret->index = ret->cpu = 0;
+	ret->time_ns = s->time_ns;
+	ret->pid = s->pid;
+	ret->tid = s->tid;
+	ret->from_sideband = ret->preempted = false;
+	read_payload(&l->fields, s->raw, &ret->sw);
+	read_program(l->regs_mask, *regs != PERF_SAMPLE_REGS_ABI_NONE ? regs + 1 : NULL, &ret->sw);
+}
+
+/* ---- Other samples ---- */
 
 bool sample_read_wakeup(const struct sample_options *o, const struct record *r, uint32_t *ret_id)
 {
 	int64_t id;
 
-	if (r->type != RECORD_SAMPLE || !r->sample.raw || !get(r, &o->switch_fields.woken, &id))
+	if (r->type != RECORD_SAMPLE || !r->sample.raw ||
+	    !tracepoint_get(&o->switch_fields.woken, r->sample.raw, r->sample.n_raw, &id))
 		return false;
 	*ret_id = (uint32_t)id;
 	return true;

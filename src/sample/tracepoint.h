@@ -41,21 +41,33 @@ bool tracepoint_find_field(const char *format, const char *name, struct tracepoi
  */
 bool tracepoint_next_field(const char **at, char *ret_name, size_t n_name);
 
-/* Reads an integer of 4 or 8 bytes from a payload. false: the payload is too short. */
+/* Is it an integer of 4 or 8 bytes inside of a payload of n bytes? */
+static inline bool tracepoint_fits(const struct tracepoint_field *f, size_t n)
+{
+	return (f->size == sizeof(uint32_t) || f->size == sizeof(uint64_t)) && f->offset <= n &&
+	       f->size <= n - f->offset;
+}
+
+/* The value of a field that fits. */
+static inline int64_t tracepoint_value(const struct tracepoint_field *f, const uint8_t *payload)
+{
+	int64_t value;
+	uint32_t word;
+
+	if (f->size == sizeof(value)) {
+		memcpy(&value, payload + f->offset, sizeof(value));
+		return value;
+	}
+	memcpy(&word, payload + f->offset, sizeof(word));
+	return f->is_signed ? (int64_t)(int32_t)word : (int64_t)word;
+}
+
+/* Both. false: it does not fit. */
 static inline bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload,
 				  size_t n, int64_t *ret)
 {
-	uint32_t word;
-
-	if (f->offset > n || f->size > n - f->offset)
+	if (!tracepoint_fits(f, n))
 		return false;
-	if (f->size == sizeof(*ret)) {
-		memcpy(ret, payload + f->offset, sizeof(*ret));
-		return true;
-	}
-	if (f->size != sizeof(word))
-		return false;
-	memcpy(&word, payload + f->offset, sizeof(word));
-	*ret = f->is_signed ? (int64_t)(int32_t)word : (int64_t)word;
+	*ret = tracepoint_value(f, payload);
 	return true;
 }

@@ -21,6 +21,10 @@ static void touch(const struct record_layout *layout, const struct record *r)
 		input_touch(r->sample.user_chain, r->sample.n_user_chain * 8);
 		input_touch(r->sample.stack, r->sample.n_stack);
 		break;
+	case RECORD_SWITCH:
+		input_sink += (uint64_t)r->sw.prev_state + r->sw.prev_id + r->sw.next_id;
+		input_touch(&r->sw.spot, sizeof(r->sw.spot));
+		break;
 	case RECORD_MMAP:
 		input_touch_text(r->mmap.path);
 		input_touch(r->mmap.build_id, r->mmap.n_build_id);
@@ -57,6 +61,10 @@ static void decode(const struct record_layout *layout, const uint8_t *bytes, siz
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
+	struct sample_options switches = {.use = SAMPLE_USE_SWITCHES,
+					  .switch_fields = {.prev_pid = {24, 4, true},
+							    .prev_state = {32, 8, true},
+							    .next_pid = {56, 4, true}}};
 	struct record_layout layout = {.sample_id_all = true};
 	uint32_t sample_type = 0;
 	size_t at = 8;
@@ -70,6 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	layout.branch_type = data[6];
 	layout.sample_id_all = data[7] & 1;
 	layout.kernel_regs_valid = data[7] & 2 ? UINT64_MAX : 0x5;
+	switches.regs_mask = layout.regs_mask;
+	switch_layout(&switches, layout.sample_type, &layout.switches);
 	while (n - at >= sizeof(struct perf_event_header)) {
 		struct perf_event_header h;
 		size_t size;

@@ -63,8 +63,9 @@ static void test_spots(void)
 	struct sample_spot spot;
 	uint64_t regs[64] = {0}, mask;
 
-	CHECK_INT(__builtin_popcountll(sample_place_regs), >=, SAMPLE_SPOT_REGS - 1);
-	CHECK_INT(__builtin_popcountll(sample_place_regs), <=, SAMPLE_SPOT_REGS);
+	CHECK_INT(__builtin_popcountll(sample_place_regs), ==, ARCH_N_SPOT);
+	CHECK_INT(ARCH_N_SPOT, >=, SAMPLE_SPOT_REGS - 1);
+	CHECK_INT(ARCH_N_SPOT, <=, SAMPLE_SPOT_REGS);
 	for (uint64_t i = 0; i < SAMPLE_SPOT_REGS; i++)
 		spot.regs[i] = 100 + i;
 	mask = sample_spot_to_regs(&spot, regs);

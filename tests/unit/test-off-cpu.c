@@ -18,11 +18,6 @@ static struct role role = {.status = &status};
 static struct ask ask = {.sock = -EBADF}; /* nobody answers */
 static struct filter filter;
 
-struct payload {
-	int32_t prev_pid, next_pid;
-	int64_t prev_state;
-};
-
 static struct attribution *begin(bool other_numbers)
 {
 	static const enum sample_use uses[] = {SAMPLE_USE_EVENT, SAMPLE_USE_BLOCKS,
@@ -41,9 +36,6 @@ static struct attribution *begin(bool other_numbers)
 		struct sample_options *o = &setup.events[i].options;
 
 		*o = (struct sample_options){.index = i, .use = uses[i], .period = 1};
-		o->switch_fields.prev_pid = (struct tracepoint_field){0, 4, true};
-		o->switch_fields.next_pid = (struct tracepoint_field){4, 4, true};
-		o->switch_fields.prev_state = (struct tracepoint_field){8, 8, true};
 		setup.events[i].features.clockid = setup.events[i].features.comm_exec = true;
 	}
 	CHECK_INT(attribution_new(&a, &role, &ask, &setup, &filter, NULL), ==, 0);
@@ -79,14 +71,13 @@ static void ends(struct attribution *a, uint32_t tid, uint64_t time_ns)
 static void switches(struct attribution *a, uint32_t tid, int32_t from, int32_t to,
 		     uint64_t time_ns)
 {
-	static const uint64_t regs[64];
-	const struct payload payload = {from, to, 1};
 	struct record r = {
-		.type = RECORD_SAMPLE, .index = 2, .time_ns = time_ns, .pid = tid, .tid = tid};
+		.type = RECORD_SWITCH, .index = 2, .time_ns = time_ns, .pid = tid, .tid = tid};
 
-	r.sample.raw = (const uint8_t *)&payload;
-	r.sample.n_raw = sizeof(payload);
-	r.sample.user_regs = tid ? regs : NULL;
+	r.sw.prev_state = 1;
+	r.sw.prev_id = (uint32_t)from;
+	r.sw.next_id = (uint32_t)to;
+	r.sw.has_program = tid != 0;
 	(void)attribution_record(a, &r);
 }
 

@@ -129,27 +129,26 @@ static void on_switch(struct tale *t, const struct record *r, const struct sampl
 
 static void listen_to(struct session *s, pid_t pid, bool flush, struct tale *t)
 {
-	struct sample_switch sw = {.prev_state = 0};
+	struct sample_switch sw;
 	struct record r;
 
 	merger_begin(s->m, flush ? UINT64_MAX : 0);
 	while (merger_next(s->m, &r)) {
 		if (r.type == RECORD_SWITCH_IN && r.tid == (uint32_t)pid)
 			on_in(t, r.time_ns);
-		if (r.type != RECORD_SAMPLE)
-			continue;
-		CHECK(sample_read_switch(&options[r.index], &r, &sw));
-		if (r.index == 1) {
+		if (r.type == RECORD_SAMPLE) {
+			CHECK(sample_read_switch(&options[r.index], &r, &sw));
 			CHECK(sw.prev_state & 3);
 			CHECK(sw.prev_id != 0);
 			t->n_stacks += r.tid == (uint32_t)pid && r.sample.n_stack > 0 &&
 				       r.sample.n_kernel > 2;
-			continue;
 		}
-		on_switch(t, &r, &sw);
+		if (r.type != RECORD_SWITCH)
+			continue;
+		on_switch(t, &r, &r.sw);
 		if (r.tid == (uint32_t)pid)
-			on_out(t, &r, &sw);
-		if (sw.next_id == (uint32_t)pid)
+			on_out(t, &r, &r.sw);
+		if (r.sw.next_id == (uint32_t)pid)
 			on_in(t, r.time_ns);
 	}
 }
