@@ -37,19 +37,15 @@ struct merger {
 	ARRAY(struct source) sources;
 	uint32_t *heap; /* of sources with records left, oldest first */
 	uint32_t n_heap, cap_heap;
-	uint64_t limit; /* later records wait */
-	uint32_t held;	/* source whose record the caller has, or NO_RING */
+	uint64_t rival_ns; /* the time of the oldest record in the others than the first */
+	uint64_t limit;	   /* later records wait */
+	uint32_t held;	   /* source whose record the caller has, or NO_RING */
 	uint64_t held_tail;
 	struct sample_tally held_tally; /* what that record adds */
 	struct ledger *ledger;		/* NULL: not wanted */
 	struct sample_tally start[SAMPLE_MAX_EVENTS];
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
-
-static const struct record_layout *layout_of(const struct merger *m, const struct source *s)
-{
-	return s->sideband ? &m->sideband_layout : &m->layouts[s->index];
-}
 
 /* ---- The heap ---- */
 
@@ -79,17 +75,40 @@ static void heap_sift_down(struct merger *m, uint32_t i)
 	m->heap[i] = moved;
 }
 
+static void find_rival(struct merger *m)
+{
+	m->rival_ns = UINT64_MAX;
+	for (uint32_t i = 1; i <= 2 && i < m->n_heap; i++) {
+		uint64_t time_ns = m->sources.items[m->heap[i]].next_time;
+
+		m->rival_ns = time_ns < m->rival_ns ? time_ns : m->rival_ns;
+	}
+}
+
+/* The first ring has gone on to its next record. Most often it stays the first. */
+static void heap_go_on(struct merger *m, bool has_next)
+{
+	if (has_next && m->sources.items[m->heap[0]].next_time < m->rival_ns)
+		return;
+	if (!has_next)
+		m->heap[0] = m->heap[--m->n_heap];
+	if (m->n_heap)
+		heap_sift_down(m, 0);
+	find_rival(m);
+}
+
 static void heap_build(struct merger *m)
 {
 	m->n_heap = 0;
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (source_peek(layout_of(m, s), s, s->ring.tail))
+		if (source_peek(s, s->ring.tail))
 			m->heap[m->n_heap++] = i;
 	}
 	for (uint32_t i = m->n_heap / 2; i > 0; i--)
 		heap_sift_down(m, i - 1);
+	find_rival(m);
 }
 
 /* ---- The merger ---- */
@@ -195,7 +214,8 @@ int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring
 	s->sideband = index == MERGE_SIDEBAND;
 	s->index = s->sideband ? 0 : index;
 	s->head = s->head_read = ring->tail;
-	s->sample_time_at = record_time_offset(layout_of(m, s), PERF_RECORD_SAMPLE, SIZE_MAX);
+	s->layout = s->sideband ? &m->sideband_layout : &m->layouts[s->index];
+	s->sample_time_at = record_time_offset(s->layout, PERF_RECORD_SAMPLE, SIZE_MAX);
 	begin_source(m, s);
 	return 0;
 }
@@ -347,7 +367,7 @@ void merger_begin(struct merger *m, uint64_t settled_ns)
 	if (moved && settled_ns != UINT64_MAX && fullest_percent(m) < URGENT_PERCENT) {
 		for (uint32_t i = 0; i < m->sources.n; i++) {
 			const struct source *s = &m->sources.items[i];
-			uint64_t t = source_youngest(layout_of(m, s), s);
+			uint64_t t = source_youngest(s);
 
 			youngest = t > youngest ? t : youngest;
 		}
@@ -370,14 +390,14 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 	}
 	m->held_tail = s->ring.tail + s->next.size;
 	bytes = source_bytes(s, m->wrapped);
-	*ret_wanted = record_decode(layout_of(m, s), bytes, s->next.size, ret);
+	*ret_wanted = record_decode(s->layout, bytes, s->next.size, ret);
 	/* LOST_SAMPLES counts samples that never reached the ring; read(2) does not count them. */
 	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
 		s->now.lost_recorded += ret->lost;
 		ret->lost = source_lost_news(s);
 	}
 	if (*ret_wanted) {
-		if (!(layout_of(m, s)->sample_type & PERF_SAMPLE_CPU))
+		if (!(s->layout->sample_type & PERF_SAMPLE_CPU))
 			ret->cpu = (uint32_t)s->cpu;
 		m->held_tally.samples = ret->type == RECORD_SAMPLE || ret->type == RECORD_SWITCH;
 		m->held_tally.lost = ret->type == RECORD_LOST ? ret->lost : 0;
@@ -398,6 +418,7 @@ bool merger_next(struct merger *m, struct record *ret)
 		}
 		s = &m->sources.items[m->heap[0]];
 		ensure(m->n_heap < 2 || !source_before(m, m->heap[1], m->heap[0]));
+		ensure(m->n_heap < 3 || !source_before(m, m->heap[2], m->heap[0]));
 		decode_next(m, s, ret, &wanted);
 		if (wanted) {
 			ret->from_sideband = s->sideband;
@@ -407,10 +428,7 @@ bool merger_next(struct merger *m, struct record *ret)
 		/* The heap looks beyond the held record; then next_time is that of the next one. */
 		if (wanted && ret->type == RECORD_BAD)
 			ret->time_ns = s->next_time;
-		if (!source_peek(layout_of(m, s), s, m->held_tail))
-			m->heap[0] = m->heap[--m->n_heap];
-		if (m->n_heap)
-			heap_sift_down(m, 0);
+		heap_go_on(m, source_peek(s, m->held_tail));
 		if (wanted)
 			return true;
 	}

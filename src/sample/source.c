@@ -5,9 +5,6 @@
 #include <unistd.h>
 
 #include "src/sample/source.h"
-#include "util/ensure.h"
-
-#define KEPT_PARTS 64 /* one of so many of a ring is given back later than it was read */
 
 uint64_t source_load_head(const struct source *s)
 {
@@ -22,14 +19,6 @@ void source_release(struct source *s)
 	__atomic_store_n(&s->ring.page->data_tail, s->released, __ATOMIC_RELEASE);
 }
 
-void source_move_tail(struct source *s, uint64_t tail)
-{
-	ensure(tail - s->ring.tail <= s->head - s->ring.tail);
-	s->ring.tail = tail;
-	if (tail - s->released >= s->ring.data_bytes / KEPT_PARTS)
-		source_release(s);
-}
-
 /* Headers and times are 8 bytes at multiples of 8, so they never wrap. */
 static uint64_t ring_word(const struct ring *r, uint64_t at)
 {
@@ -39,7 +28,7 @@ static uint64_t ring_word(const struct ring *r, uint64_t at)
 	return v;
 }
 
-bool source_peek(const struct record_layout *layout, struct source *s, uint64_t tail)
+bool source_peek(struct source *s, uint64_t tail)
 {
 	uint64_t left = s->head - tail, word;
 	size_t at = s->sample_time_at;
@@ -55,7 +44,7 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 	}
 	/* A record without a time keeps its place after the one before it. */
 	if (s->next.type != PERF_RECORD_SAMPLE || s->next.size < at + sizeof(word))
-		at = record_time_offset(layout, s->next.type, s->next.size);
+		at = record_time_offset(s->layout, s->next.type, s->next.size);
 	if (at)
 		s->next_time = ring_word(&s->ring, tail + at);
 	return true;
@@ -81,7 +70,7 @@ static uint64_t pass_samples(const struct source *s, uint64_t tail, uint64_t *yo
 	return tail;
 }
 
-uint64_t source_youngest(const struct record_layout *layout, const struct source *s)
+uint64_t source_youngest(const struct source *s)
 {
 	struct source walk = *s;
 	uint64_t youngest = 0, tail = s->ring.tail;
@@ -90,7 +79,7 @@ uint64_t source_youngest(const struct record_layout *layout, const struct source
 		return 0;
 	for (;;) {
 		tail = pass_samples(s, tail, &youngest);
-		if (!source_peek(layout, &walk, tail) || !walk.next.size)
+		if (!source_peek(&walk, tail) || !walk.next.size)
 			return youngest;
 		youngest = walk.next_time > youngest ? walk.next_time : youngest;
 		tail += walk.next.size;

@@ -6,9 +6,11 @@
 #include "src/sample/decode.h"
 #include "src/sample/ledger.h"
 #include "src/sample/sample.h"
+#include "util/ensure.h"
 
 struct source {
 	struct ring ring;
+	const struct record_layout *layout; /* of its records; the merger's */
 	int cpu;
 	uint32_t index; /* of the event: sample_options.index */
 	bool sideband;
@@ -29,18 +31,25 @@ struct source {
 /* Continues where the previous reader was, according to the ledger. */
 void source_begin(struct source *s);
 uint64_t source_load_head(const struct source *s);
-/* Moves the tail: all before it has been read and counted in now. Now and then the kernel gets the
- * space back: for each record that would cost more than to read a small one. */
-void source_move_tail(struct source *s, uint64_t tail);
 /* Gives back all space before the tail, and writes the counts into the ledger. */
 void source_release(struct source *s);
+/* Moves the tail: all before it has been read and counted in now. Now and then the kernel gets the
+ * space back: for each record that would cost more than to read a small one. */
+#define SOURCE_KEPT_PARTS 64 /* one of so many of a ring is given back later than it was read */
+static inline void source_move_tail(struct source *s, uint64_t tail)
+{
+	ensure(tail - s->ring.tail <= s->head - s->ring.tail);
+	s->ring.tail = tail;
+	if (tail - s->released >= s->ring.data_bytes / SOURCE_KEPT_PARTS)
+		source_release(s);
+}
 /*
  * Header and time of the record at tail into next and next_time. false: nothing left before head.
  * An impossible header makes the rest unreadable: it is returned as a record of size 0.
  */
-bool source_peek(const struct record_layout *layout, struct source *s, uint64_t tail);
+bool source_peek(struct source *s, uint64_t tail);
 /* The latest time between tail and head, from the headers alone. */
-uint64_t source_youngest(const struct record_layout *layout, const struct source *s);
+uint64_t source_youngest(const struct source *s);
 /* The bytes of next, which is at ring.tail; copied to wrapped (room for any record) if it wraps. */
 static inline const void *source_bytes(const struct source *s, void *wrapped)
 {
