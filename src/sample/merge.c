@@ -39,6 +39,7 @@ struct merger {
 	uint32_t n_heap, cap_heap;
 	uint64_t rival_ns; /* the time of the oldest record in the others than the first */
 	uint64_t limit;	   /* later records wait */
+	bool may_raise;	   /* the limit: nobody has looked for the latest record in view yet */
 	uint32_t held;	   /* source whose record the caller has, or NO_RING */
 	uint64_t held_tail;
 	struct sample_tally held_tally; /* what that record adds */
@@ -357,24 +358,43 @@ static unsigned int fullest_percent(const struct merger *m)
 
 void merger_begin(struct merger *m, uint64_t settled_ns)
 {
-	uint64_t youngest = 0;
 	bool moved;
 
 	release_held(m);
 	moved = take_heads(m, false);
 	moved |= take_heads(m, true);
-	m->limit = UINT64_MAX;
-	if (moved && settled_ns != UINT64_MAX && fullest_percent(m) < URGENT_PERCENT) {
-		for (uint32_t i = 0; i < m->sources.n; i++) {
-			const struct source *s = &m->sources.items[i];
-			uint64_t t = source_youngest(s);
-
-			youngest = t > youngest ? t : youngest;
-		}
-		m->limit = youngest > MERGE_GUARD_NS ? youngest - MERGE_GUARD_NS : 0;
-		m->limit = m->limit > settled_ns ? m->limit : settled_ns;
-	}
+	m->may_raise = moved && settled_ns != UINT64_MAX && fullest_percent(m) < URGENT_PERCENT;
+	m->limit = m->may_raise ? settled_ns : UINT64_MAX;
 	heap_build(m);
+}
+
+/* To the latest record in view, less the guard. Those up to the limit are read by now; to look at
+ * them, too, would be to fetch them twice. */
+static void raise_limit(struct merger *m)
+{
+	uint64_t youngest = 0, limit;
+
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		uint64_t t = source_youngest(&m->sources.items[i]);
+
+		youngest = t > youngest ? t : youngest;
+	}
+	limit = youngest > MERGE_GUARD_NS ? youngest - MERGE_GUARD_NS : 0;
+	m->limit = limit > m->limit ? limit : m->limit;
+	m->may_raise = false;
+}
+
+/* Has the first ring a record that need not wait? */
+static bool has_next(struct merger *m)
+{
+	uint64_t next;
+
+	if (!m->n_heap)
+		return false;
+	next = m->sources.items[m->heap[0]].next_time;
+	if (next > m->limit && m->may_raise)
+		raise_limit(m);
+	return next <= m->limit;
 }
 
 static void decode_next(struct merger *m, struct source *s, struct record *ret, bool *ret_wanted)
@@ -412,7 +432,7 @@ bool merger_next(struct merger *m, struct record *ret)
 		struct source *s;
 
 		release_held(m);
-		if (!m->n_heap || m->sources.items[m->heap[0]].next_time > m->limit) {
+		if (!has_next(m)) {
 			release_all(m);
 			return false;
 		}

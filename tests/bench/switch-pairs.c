@@ -25,6 +25,9 @@
 
 /* The ring holds all rounds, and wraps in none. */
 enum { RING_BYTES = 64 << 20, SWITCHES = 10000, MAX_ROUNDS = 40, EVENT = 1 };
+/* Nanoseconds between two switches; a record that is older than this is not on its way any more, as
+ * in the profiler. */
+enum { APART = 5000, SETTLED = 10000000 };
 
 /* As Linux 6.18 has it. */
 struct payload {
@@ -101,7 +104,7 @@ static struct perf_event_mmap_page *make_ring(struct merger *m, uint64_t *ret_he
 		       mmap(NULL, page_bytes + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	for (uint32_t i = 0; i < SWITCHES * MAX_ROUNDS; i++) {
 		n = put_switch((uint8_t *)page + page_bytes, n, 100 + i % 2, 101 - i % 2,
-			       UINT64_C(1000) * (i + 1));
+			       UINT64_C(1) * APART * (i + 1));
 		if ((i + 1) % SWITCHES == 0)
 			ret_heads[i / SWITCHES] = n;
 	}
@@ -149,7 +152,7 @@ int main(int argc, char **argv)
 	begin = cpu_ns();
 	for (int i = 0; i < rounds; i++) {
 		__atomic_store_n(&page->data_head, heads[i], __ATOMIC_RELEASE);
-		merger_begin(m, 0);
+		merger_begin(m, (uint64_t)(i + 1) * SWITCHES * APART - SETTLED);
 		attribution_begin(a);
 		for (; merger_next(m, &r); n++)
 			(void)attribution_record(a, &r);

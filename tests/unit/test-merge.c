@@ -263,28 +263,37 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* Many rings, drained at random moments: all records come, once, in order. */
+/* Many rings, drained at random moments: all records come, once, in order, and in each drain those
+ * up to its limit. */
 static void test_random_rings(void)
 {
 	enum { N_CPUS = 7, N_RECORDS = 20000 };
 	_cleanup_(merger_freep) struct merger *m = new_merger();
 	struct writer w[N_CPUS * 2];
 	uint64_t state = 88172645463325252, now = 100 * GUARD, last = 0, sum = 0, n_out = 0;
+	uint64_t times[N_RECORDS + 1], n_due = 0, k = 0;
 	struct record r;
 
 	for (int i = 0; i < N_CPUS * 2; i++)
 		w[i] = make_ring(m, i / 2 * 3, i % 2, 0);
 	for (uint32_t i = 1; i <= N_RECORDS; i++) {
-		uint64_t k = random_next(&state) % (N_CPUS * 2);
+		uint64_t settled, limit;
 
+		if (random_next(&state) % 4 == 0)
+			k = random_next(&state) % (N_CPUS * 2);
 		now += random_next(&state) % (GUARD / 4);
+		times[i] = now;
 		if (k % 2)
 			write_comm(&w[k], i, now);
 		else
 			write_sample(&w[k], i, now, random_next(&state) % 20);
 		if (random_next(&state) % 50 && i != N_RECORDS)
 			continue;
-		merger_begin(m, i == N_RECORDS ? UINT64_MAX : 0);
+		settled = random_next(&state) % 3 ? now - random_next(&state) % (8 * GUARD) : 0;
+		limit = settled > now - GUARD ? settled : now - GUARD;
+		if (i == N_RECORDS)
+			settled = limit = UINT64_MAX;
+		merger_begin(m, settled);
 		while (merger_next(m, &r)) {
 			CHECK(r.type != RECORD_BAD);
 			CHECK(r.time_ns >= last);
@@ -292,6 +301,10 @@ static void test_random_rings(void)
 			sum += r.tid;
 			n_out++;
 		}
+		CHECK_INT(merger_limit(m), ==, limit);
+		while (n_due < i && times[n_due + 1] <= limit)
+			n_due++;
+		CHECK_INT(n_out, ==, n_due);
 	}
 	CHECK_INT(n_out, ==, N_RECORDS);
 	CHECK_INT(sum, ==, (uint64_t)N_RECORDS * (N_RECORDS + 1) / 2);
