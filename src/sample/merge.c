@@ -42,8 +42,7 @@ struct merger {
 	bool may_raise;	   /* the limit: nobody has looked for the latest record in view yet */
 	uint32_t held;	   /* source whose record the caller has, or NO_RING */
 	uint64_t held_tail;
-	struct sample_tally held_tally; /* what that record adds */
-	struct ledger *ledger;		/* NULL: not wanted */
+	struct ledger *ledger; /* NULL: not wanted */
 	struct sample_tally start[SAMPLE_MAX_EVENTS];
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
@@ -287,9 +286,6 @@ static void release_held(struct merger *m)
 
 	if (!s)
 		return;
-	ensure(m->held_tally.filtered <= m->held_tally.samples);
-	if (!s->sideband)
-		tally_add(&s->now.tally, &m->held_tally);
 	source_move_tail(s, m->held_tail);
 	m->held = NO_RING;
 }
@@ -310,12 +306,14 @@ uint64_t merger_limit(const struct merger *m)
 
 void merger_filter(struct merger *m)
 {
-	m->held_tally.filtered = m->held_tally.samples;
+	ensure(m->held != NO_RING && !m->sources.items[m->held].sideband);
+	m->sources.items[m->held].now.tally.filtered++;
 }
 
 void merger_pass_over(struct merger *m)
 {
-	m->held_tally = (struct sample_tally){0};
+	ensure(m->held != NO_RING && !m->sources.items[m->held].sideband);
+	m->sources.items[m->held].now.tally.samples--;
 }
 
 void merger_remove_cpu(struct merger *m, int cpu)
@@ -397,38 +395,53 @@ static bool has_next(struct merger *m)
 	return next <= m->limit;
 }
 
-static void decode_next(struct merger *m, struct source *s, struct record *ret, bool *ret_wanted)
+/* The ledger has it once the kernel has the record's space back. */
+static inline void count(struct source *s, const struct record *r)
 {
-	const void *bytes;
+	if (r->type == RECORD_SAMPLE || r->type == RECORD_SWITCH)
+		s->now.tally.samples++;
+	else if (r->type == RECORD_LOST)
+		s->now.tally.lost += r->lost;
+}
 
-	*ret_wanted = true;
-	m->held_tally = (struct sample_tally){0};
+/* What its bytes do not say. */
+static inline void complete(struct source *s, struct record *r)
+{
+	r->from_sideband = s->sideband;
+	r->index = s->index;
+	if (!(s->layout->sample_type & PERF_SAMPLE_CPU))
+		r->cpu = (uint32_t)s->cpu;
+	if (r->type == RECORD_BAD)
+		r->time_ns = s->next_time;
+	/* LOST_SAMPLES counts samples that never reached the ring; read(2) does not count them. */
+	if (r->type == RECORD_LOST && s->next.type == PERF_RECORD_LOST) {
+		s->now.lost_recorded += r->lost;
+		r->lost = source_lost_news(s);
+	}
+	if (!s->sideband)
+		count(s, r);
+}
+
+/* The record at the source's tail. false: nobody wants it. */
+static bool decode_next(struct merger *m, struct source *s, struct record *ret)
+{
 	if (!s->next.size) {
 		*ret = (struct record){.type = RECORD_BAD};
 		m->held_tail = s->head;
-		return;
+	} else {
+		m->held_tail = s->ring.tail + s->next.size;
+		if (!record_decode(s->layout, source_bytes(s, m->wrapped), s->next.size, ret))
+			return false;
 	}
-	m->held_tail = s->ring.tail + s->next.size;
-	bytes = source_bytes(s, m->wrapped);
-	*ret_wanted = record_decode(s->layout, bytes, s->next.size, ret);
-	/* LOST_SAMPLES counts samples that never reached the ring; read(2) does not count them. */
-	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
-		s->now.lost_recorded += ret->lost;
-		ret->lost = source_lost_news(s);
-	}
-	if (*ret_wanted) {
-		if (!(s->layout->sample_type & PERF_SAMPLE_CPU))
-			ret->cpu = (uint32_t)s->cpu;
-		m->held_tally.samples = ret->type == RECORD_SAMPLE || ret->type == RECORD_SWITCH;
-		m->held_tally.lost = ret->type == RECORD_LOST ? ret->lost : 0;
-	}
+	complete(s, ret);
+	return true;
 }
 
 bool merger_next(struct merger *m, struct record *ret)
 {
 	bool wanted;
 
-	for (;;) {
+	do {
 		struct source *s;
 
 		release_held(m);
@@ -439,19 +452,12 @@ bool merger_next(struct merger *m, struct record *ret)
 		s = &m->sources.items[m->heap[0]];
 		ensure(m->n_heap < 2 || !source_before(m, m->heap[1], m->heap[0]));
 		ensure(m->n_heap < 3 || !source_before(m, m->heap[2], m->heap[0]));
-		decode_next(m, s, ret, &wanted);
-		if (wanted) {
-			ret->from_sideband = s->sideband;
-			ret->index = s->index;
-		}
+		wanted = decode_next(m, s, ret);
 		m->held = m->heap[0];
-		/* The heap looks beyond the held record; then next_time is that of the next one. */
-		if (wanted && ret->type == RECORD_BAD)
-			ret->time_ns = s->next_time;
+		/* The heap looks beyond the held record. */
 		heap_go_on(m, source_peek(s, m->held_tail));
-		if (wanted)
-			return true;
-	}
+	} while (!wanted);
+	return true;
 }
 
 uint64_t merger_read_count(const struct merger *m, uint32_t index)
