@@ -641,13 +641,9 @@ bool attribution_asks_for(struct attribution *a, const struct record *r)
 	       host_is_target(a->host, r->pid, r->tid, r->time_ns);
 }
 
-bool attribution_record(struct attribution *a, const struct record *r)
+/* Apart, so that a switch does not pay for its locals. */
+__attribute__((noinline)) static bool on_record(struct attribution *a, const struct record *r)
 {
-	a->counters = attribution_counters(a, r->index);
-	if (a->off_cpu)
-		off_cpu_record(a->off_cpu, r);
-	if (a->allocations)
-		allocations_record(a->allocations, r);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		return a->setup->events[r->index].options.use != SAMPLE_USE_EVENT ||
@@ -692,4 +688,14 @@ bool attribution_record(struct attribution *a, const struct record *r)
 		break;
 	}
 	return true;
+}
+
+bool attribution_record(struct attribution *a, const struct record *r)
+{
+	a->counters = attribution_counters(a, r->index);
+	if (a->off_cpu)
+		off_cpu_record(a->off_cpu, r);
+	if (a->allocations)
+		allocations_record(a->allocations, r);
+	return r->type == RECORD_SWITCH || on_record(a, r);
 }

@@ -5,23 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/profiler/switches.h"
-
-/* Most reads end a fraction of a millisecond after their switch, and records come in order. */
-#define MAX_WAITING 256
-
-struct block_proofs {
-	struct switches *switches;
-	uint64_t first_ns; /* the earliest end of a read */
-	uint32_t n;
-	struct waiting_proof {
-		struct switch_out block;
-		uint64_t read_ns;
-		struct switch_stack *stack;
-		bool late; /* there was no copy at the switch */
-	} waiting[MAX_WAITING];
-};
-
 int block_proofs_new(struct block_proofs **ret, struct switches *s)
 {
 	struct block_proofs *p = calloc(1, sizeof(*p));
@@ -47,7 +30,7 @@ static bool add(struct block_proofs *p, const struct switch_out *block, uint64_t
 {
 	size_t size = sizeof(*stack) +
 		      ((size_t)stack->n_kernel + stack->n_user) * sizeof(*stack->addresses);
-	struct switch_stack *copy = p->n < MAX_WAITING ? malloc(size) : NULL;
+	struct switch_stack *copy = p->n < BLOCK_PROOFS_MAX ? malloc(size) : NULL;
 
 	if (!copy)
 		return false;
@@ -83,7 +66,7 @@ uint32_t block_proofs_judge(struct block_proofs *p, uint64_t time_ns)
 {
 	uint32_t n_kept = 0, n_refuted = 0;
 
-	if (time_ns <= p->first_ns)
+	if (!block_proofs_are_due(p, time_ns))
 		return 0;
 	p->first_ns = UINT64_MAX;
 	for (uint32_t i = 0; i < p->n; i++) {

@@ -9,10 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct block_proofs;
-struct switch_out;
-struct switch_stack;
-struct switches;
+#include "src/profiler/switches.h"
+
+/* Most reads end a fraction of a millisecond after their switch, and records come in order. */
+#define BLOCK_PROOFS_MAX 256
+
+/* Private, but for the check at each switch. */
+struct block_proofs {
+	struct switches *switches;
+	uint64_t first_ns; /* the earliest end of a read */
+	uint32_t n;
+	struct waiting_proof {
+		struct switch_out block;
+		uint64_t read_ns;
+		struct switch_stack *stack;
+		bool late; /* there was no copy at the switch */
+	} waiting[BLOCK_PROOFS_MAX];
+};
 
 /* s: borrowed. 0 or -ENOMEM. */
 int block_proofs_new(struct block_proofs **ret, struct switches *s);
@@ -28,3 +41,8 @@ bool block_proofs_add_late(struct block_proofs *p, const struct switch_out *bloc
 /* Judges the stacks after all switches before time_ns. Returns how many of block_proofs_add() are
  * not believed. */
 uint32_t block_proofs_judge(struct block_proofs *p, uint64_t time_ns);
+/* Is there any to judge? */
+static inline bool block_proofs_are_due(const struct block_proofs *p, uint64_t time_ns)
+{
+	return time_ns > p->first_ns;
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "src/profile/profile.h"
+#include "src/profiler/block-proofs.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
@@ -108,6 +109,12 @@ void off_cpu_keep_stack(struct off_cpu *o, const struct record *r, enum profile_
 void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct switch_out *out,
 			uint32_t n);
 /* Judges the stacks that were read behind their switches, after all switches before time_ns. */
-void off_cpu_judge(struct off_cpu *o, uint64_t time_ns);
+void off_cpu_judge_proofs(struct off_cpu *o, uint64_t time_ns);
+/* The same, at each record: there is seldom one. */
+static inline void off_cpu_judge(struct off_cpu *o, uint64_t time_ns)
+{
+	if (block_proofs_are_due(o->proofs, time_ns))
+		off_cpu_judge_proofs(o, time_ns);
+}
 /* Notes the lock that a block waits for; its stack is in o->scratch. */
 void off_cpu_see_lock(struct off_cpu *o, const struct switch_out *block);

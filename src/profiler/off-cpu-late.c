@@ -26,8 +26,8 @@ static bool has_spot(const struct switch_out *block)
 {
 	uint64_t any = 0;
 
-	for (int i = 0; i < SWITCH_REGS; i++)
-		any |= block->regs[i];
+	for (int i = 0; i < SAMPLE_SPOT_REGS; i++)
+		any |= block->spot.regs[i];
 	return any != 0;
 }
 
@@ -104,7 +104,6 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	struct blocked_thread t;
 	uint64_t regs[64] = {0};
 	enum profile_marker reason, marker;
-	struct sample_spot spot;
 	bool frozen;
 	uint32_t n;
 
@@ -115,9 +114,8 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	frozen = reason == PROFILE_MARKER_WAIT_FREEZER;
 	if (!switches_wants(o->switches, block, frozen))
 		return;
-	memcpy(spot.regs, block->regs, sizeof(spot.regs));
 	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
-	r.sample.user_regs_valid = has_spot(block) ? sample_spot_to_regs(&spot, regs)
+	r.sample.user_regs_valid = has_spot(block) ? sample_spot_to_regs(&block->spot, regs)
 						   : sample_place_to_regs(t.sp, t.ip, regs);
 	r.sample.user_regs = regs;
 	r.sample.stack = o->late_bytes;

@@ -68,7 +68,7 @@ void off_cpu_tell_stack(struct off_cpu *o, const struct record *r, const struct 
 	count_marker(a, marker);
 }
 
-void off_cpu_judge(struct off_cpu *o, uint64_t time_ns)
+void off_cpu_judge_proofs(struct off_cpu *o, uint64_t time_ns)
 {
 	o->a->profile.types[o->blocks].counters[PROFILE_STACKS_RUNTIME_LATE] +=
 		block_proofs_judge(o->proofs, time_ns);

@@ -123,30 +123,33 @@ static uint64_t object_of(uint64_t argument)
 	return argument >= MIN_FUTEX && argument % 4 == 0 && argument >> 56 == 0 ? argument : 0;
 }
 
-static inline void fill_out(const struct off_cpu *o, const struct record *r,
-			    const struct sample_switch *sw, struct switch_out *ret)
+/* As an initializer of all fields: a struct of this size that is cleared first, as compilers do,
+ * costs more than the rest. */
+static inline struct switch_out switch_of(const struct off_cpu *o, const struct record *r,
+					  const struct sample_switch *sw)
 {
-	ret->time_ns = r->time_ns;
-	ret->sp = sw->sp;
-	ret->ip = sw->ip;
-	ret->id = o->by_tid ? r->tid : sw->prev_id;
-	ret->pid = r->pid;
-	ret->tid = r->tid;
-	ret->cpu = r->cpu;
-	ret->how = switch_how(sw->prev_state);
-	ret->object = o->locks ? object_of(sw->argument) : 0;
-	memcpy(ret->regs, sw->spot.regs, sizeof(ret->regs));
+	return (struct switch_out){
+		.time_ns = r->time_ns,
+		.sp = sw->sp,
+		.ip = sw->ip,
+		.id = o->by_tid ? r->tid : sw->prev_id,
+		.pid = r->pid,
+		.tid = r->tid,
+		.cpu = r->cpu,
+		.how = switch_how(sw->prev_state),
+		.object = o->locks ? object_of(sw->argument) : 0,
+		.spot = sw->spot,
+	};
 }
 
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
 {
+	const struct switch_out out = switch_of(o, r, sw);
 	struct attribution *a = o->a;
-	struct switch_out out;
 	bool wants_stack;
 	uint32_t n;
 
 	a->counters[PROFILE_SAMPLES]++;
-	fill_out(o, r, sw, &out);
 	if (o->events[o->blocks].options.switch_fields.plain && sw->has_program)
 		o->spots[r->cpu % OFF_CPU_MAX_SPOTS] = out;
 	if (!sw->has_program)
@@ -223,7 +226,8 @@ static void note_birth(struct off_cpu *o, const struct record *r, uint32_t id, b
 	o->born[id % OFF_CPU_MAX_BORN] = (struct born){id, r->pid, r->tid, r->time_ns, running};
 }
 
-static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
+__attribute__((noinline)) static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu,
+					    bool running)
 {
 	struct born *b = &o->born[id % OFF_CPU_MAX_BORN];
 
@@ -278,12 +282,11 @@ static void take_gaps(struct off_cpu *o, uint64_t time_ns)
 static void on_switch(struct off_cpu *o, const struct record *r)
 {
 	const struct sample_switch *sw = &r->sw;
-	struct switch_out out;
+	const struct switch_out out = switch_of(o, r, sw);
 
 	if (has_gap(o))
 		take_gaps(o, r->time_ns);
 	o->a->counters[PROFILE_SAMPLES]++;
-	fill_out(o, r, sw, &out);
 	note_number(o, r, sw);
 	begin_if_born(o, out.id, r->cpu, true);
 	if (sw->has_program || out.how == SWITCH_DEAD)
@@ -379,15 +382,10 @@ static void on_life(struct off_cpu *o, const struct record *r)
 	}
 }
 
-void off_cpu_record(struct off_cpu *o, const struct record *r)
+/* Apart, so that a switch does not pay for its locals. */
+__attribute__((noinline)) static void on_other_record(struct off_cpu *o, const struct record *r)
 {
-	if (!o->follows)
-		begin_to_follow(o, r->time_ns);
-	off_cpu_judge(o, r->time_ns);
 	switch (r->type) {
-	case RECORD_SWITCH:
-		on_switch(o, r);
-		break;
 	case RECORD_SAMPLE:
 		if (r->index == o->blocks || r->index == o->wakeups)
 			on_sample(o, r);
@@ -409,6 +407,17 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		on_life(o, r);
 		break;
 	}
+}
+
+void off_cpu_record(struct off_cpu *o, const struct record *r)
+{
+	if (!o->follows)
+		begin_to_follow(o, r->time_ns);
+	off_cpu_judge(o, r->time_ns);
+	if (r->type == RECORD_SWITCH)
+		on_switch(o, r);
+	else
+		on_other_record(o, r);
 }
 
 void off_cpu_renamed(struct off_cpu *o, const struct record *r)

@@ -179,7 +179,7 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 						   .tid = t->tid,
 						   .cpu = t->cpu,
 						   .how = SWITCH_BLOCKED};
-		memcpy(ret[n_found++].regs, t->regs, sizeof(t->regs));
+		ret[n_found++].spot = t->spot;
 	}
 	return n_found;
 }

@@ -28,8 +28,8 @@ struct switch_thread {
 	uint32_t last_key;   /* that switches_key_of() found; it may be gone */
 	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
 	uint64_t offered_ns, offered_end_ns;
-	uint64_t offered_at_ns;	    /* when it was offered */
-	uint64_t regs[SWITCH_REGS]; /* of the block */
+	uint64_t offered_at_ns;	 /* when it was offered */
+	struct sample_spot spot; /* of the block */
 	/* Of the block, or, while the thread runs, of the next one. */
 	uint32_t note; /* BLOCK_NOTES_NONE: none */
 	uint32_t note_offers;

@@ -332,7 +332,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
 	t->assumed = t->again = false;
-	memcpy(t->regs, o->regs, sizeof(t->regs));
+	t->spot = o->spot;
 	t->note_offers = 0;
 	/* Of a block before it, whose switches were lost. */
 	if (o->how != SWITCH_BLOCKED || t->note_sp != o->sp || t->note_ip != o->ip)

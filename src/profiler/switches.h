@@ -31,16 +31,14 @@ enum switch_how {
 };
 enum switch_how switch_how(int64_t prev_state);
 
-#define SWITCH_REGS SAMPLE_SPOT_REGS
-
 struct switch_out {
 	uint64_t time_ns, sp, ip; /* sp and ip 0: its place is unknown */
 	uint32_t id;		  /* of the thread, the same as in switches_in() */
 	uint32_t pid, tid;	  /* in our pid namespace */
 	uint32_t cpu;
 	enum switch_how how;
-	uint64_t object; /* the object that it waits for, part of the place; 0: unknown */
-	uint64_t regs[SWITCH_REGS]; /* of the program, for a later walk of its stack */
+	uint64_t object;	 /* the object that it waits for, part of the place; 0: unknown */
+	struct sample_spot spot; /* of the program, for a later walk of its stack */
 };
 
 /* Where a thread waits: addresses as the kernel gave them, leaf first. */

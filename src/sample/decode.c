@@ -415,8 +415,9 @@ bad:
 	return true;
 }
 
-static bool decode_any(const struct record_layout *l, const void *bytes, size_t n,
-		       struct record *ret)
+/* Apart, so that a switch does not pay for its locals. */
+__attribute__((noinline)) static bool decode_any(const struct record_layout *l, const void *bytes,
+						 size_t n, struct record *ret)
 {
 	struct cursor c = cursor_make(bytes, n);
 	struct perf_event_header h;

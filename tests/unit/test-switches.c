@@ -903,7 +903,7 @@ static void test_late(void)
 	struct event e = {.time_ns = 1000, .thread = 3, .place = 2, .out = true, .state = 1};
 	struct switch_out o = out_of(&e);
 
-	o.regs[2] = 77;
+	o.spot.regs[2] = 77;
 	switches_out(s, &o);
 	CHECK_INT(switches_unseen(s, 1999, 1000, &block, 1), ==, 0);
 	CHECK_INT(switches_unseen(s, 2000, 1000, &block, 1), ==, 1);
@@ -911,7 +911,7 @@ static void test_late(void)
 	CHECK_INT(block.id, ==, o.id);
 	CHECK_INT(block.sp, ==, o.sp);
 	CHECK_INT(block.ip, ==, o.ip);
-	CHECK_INT(block.regs[2], ==, 77);
+	CHECK_INT(block.spot.regs[2], ==, 77);
 	CHECK(switches_lasted(s, &block, 5000));
 	/* It ends, and the next block begins: what is known of the one before stays. */
 	switches_in(s, o.id, 0, 6000);
