@@ -33,11 +33,6 @@ static uint64_t hash_key(uint32_t thread, uint64_t sp, uint64_t ip, uint64_t obj
 	return hash_combine(hash_combine(hash_combine(thread, sp), ip), object);
 }
 
-static bool is_key_of(const struct key *k, uint32_t thread, const struct switch_out *o)
-{
-	return k->thread == thread && k->sp == o->sp && k->ip == o->ip && k->object == o->object;
-}
-
 uint32_t switches_find_key(const struct switches *s, uint32_t thread, const struct switch_out *o)
 {
 	uint64_t h = hash_key(thread, o->sp, o->ip, o->object);
@@ -45,7 +40,7 @@ uint32_t switches_find_key(const struct switches *s, uint32_t thread, const stru
 
 	while ((row = hash_index_row(&s->key_index, slot)) != HASH_INDEX_NONE) {
 		if (hash_index_match(&s->key_index, slot, h) &&
-		    is_key_of(&s->keys.items[row], thread, o))
+		    switches_is_key_of(&s->keys.items[row], thread, o))
 			return row;
 		slot = hash_index_next(&s->key_index, slot);
 	}
@@ -79,19 +74,13 @@ static uint32_t add_key(struct switches *s, uint32_t thread, const struct switch
 	return row;
 }
 
-uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o)
+uint32_t switches_make_key(struct switches *s, uint32_t thread, const struct switch_out *o)
 {
-	struct switch_thread *t = &s->threads.items[thread];
-	uint32_t row = t->last_key;
+	uint32_t row = switches_find_key(s, thread, o);
 
-	/* Most threads wait in one place. The row may be another thread's by now, or free. */
-	if (row < s->keys.n && s->keys.items[row].used && is_key_of(&s->keys.items[row], thread, o))
-		return row;
-	row = switches_find_key(s, thread, o);
 	if (row == SWITCHES_NONE)
 		row = add_key(s, thread, o);
 	s->totals.n_refused += row == SWITCHES_NONE;
-	t->last_key = row;
 	return row;
 }
 
@@ -242,11 +231,6 @@ void switches_tell_thread(struct switches *s, struct switch_thread *t)
 	t->unplaced_ns = t->n_unplaced = t->running_ns = t->waiting_ns = 0;
 }
 
-static bool is_sampled(const struct switch_thread *t)
-{
-	return t->key != SWITCHES_NONE && t->sampled_key == t->key;
-}
-
 /* Nothing happened to the thread until all was read. */
 static bool is_note_proven(const struct switch_thread *t, uint64_t time_ns)
 {
@@ -265,8 +249,9 @@ static void tell_noted_part(struct switches *s, const struct switch_thread *t, c
 
 /* A block without a stack of its own gets those of its place in their proportion until now, as in
  * tell_key(). */
-static void tell_noted(struct switches *s, const struct switch_thread *t, const struct key *k,
-		       uint64_t ns, uint64_t n, bool is_long)
+__attribute__((noinline)) static void tell_noted(struct switches *s, const struct switch_thread *t,
+						 const struct key *k, uint64_t ns, uint64_t n,
+						 bool is_long)
 {
 	uint64_t sum = 0, sum_of_other = 0, at = 0, told = 0;
 	bool of_long;
@@ -292,35 +277,14 @@ static void tell_noted(struct switches *s, const struct switch_thread *t, const 
 	}
 }
 
-/* A piece of a block, up to time_ns; the last one: it ended there. */
-void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
-		     bool last)
+/* A piece of a block that has a stack of its own; whole: all of the block until now. Few have one,
+ * so others do not pay for its locals. */
+__attribute__((noinline)) static void credit_sampled(struct switches *s, struct switch_thread *t,
+						     struct key *k, uint64_t ns, uint64_t time_ns,
+						     uint64_t whole, bool last)
 {
-	struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
-	uint64_t whole = time_ns > t->out_ns ? time_ns - t->out_ns : 0;
-	struct known_stack *known;
+	struct known_stack *known = &k->stacks[t->sampled];
 
-	if (!k) {
-		t->unplaced_ns += ns;
-		t->n_unplaced += last;
-		return;
-	}
-	k->cpu = t->cpu;
-	k->time_ns = t->out_ns;
-	if (last && whole > k->most_ns)
-		k->most_ns = whole;
-	if (!is_sampled(t) && is_note_proven(t, time_ns) && !switches_is_anywhere(k)) {
-		tell_noted(s, t, k, ns, last, whole >= LONG_NS);
-		return;
-	}
-	if (!is_sampled(t)) {
-		*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
-		k->n += last;
-		if (last && ns > k->longest_ns)
-			k->longest_ns = ns;
-		return;
-	}
-	known = &k->stacks[t->sampled];
 	if (is_note_proven(t, time_ns)) {
 		tell_noted_part(s, t, k, known->stack, ns, last);
 	} else {
@@ -334,6 +298,35 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	if (last && !known->stack->alone)
 		*(whole >= LONG_NS ? &known->long_ns : &known->short_ns) +=
 			switches_is_anywhere(k) ? 1 : whole;
+}
+
+void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
+		     bool last)
+{
+	struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+	uint64_t whole = time_ns > t->out_ns ? time_ns - t->out_ns : 0;
+
+	if (!k) {
+		t->unplaced_ns += ns;
+		t->n_unplaced += last;
+		return;
+	}
+	k->cpu = t->cpu;
+	k->time_ns = t->out_ns;
+	if (last && whole > k->most_ns)
+		k->most_ns = whole;
+	if (t->sampled_key == t->key) {
+		credit_sampled(s, t, k, ns, time_ns, whole, last);
+		return;
+	}
+	if (is_note_proven(t, time_ns) && !switches_is_anywhere(k)) {
+		tell_noted(s, t, k, ns, last, whole >= LONG_NS);
+		return;
+	}
+	*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
+	k->n += last;
+	if (last && ns > k->longest_ns)
+		k->longest_ns = ns;
 }
 
 static bool stacks_equal(const struct switch_stack *a, const struct switch_stack *b)

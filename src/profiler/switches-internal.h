@@ -10,7 +10,8 @@
 #include "util/array.h"
 #include "util/hash.h"
 
-#define SWITCHES_NONE UINT32_MAX /* no row */
+#define SWITCHES_NONE	UINT32_MAX /* no row */
+#define SWITCHES_RECENT 4096
 
 /* RUNNABLE: it runs, or waits for a CPU. */
 enum doing { NOTHING_KNOWN, RUNNING, RUNNABLE, BLOCKED, PREEMPTED, STOPPED, LOST };
@@ -86,9 +87,9 @@ static inline bool switches_is_unread(const struct key *k)
 
 struct switch_cpu {
 	uint64_t last_ns; /* of its last record */
-	/* The thread that came there last, and when. Its row may be another's by now. */
+	/* The thread that came there last, and when. */
 	uint64_t in_ns;
-	uint32_t id, row;
+	uint32_t id;
 };
 
 struct switches {
@@ -97,6 +98,9 @@ struct switches {
 	ARRAY(struct switch_thread) threads;
 	ARRAY(struct key) keys;
 	struct hash_index thread_index, key_index;
+	/* Rows of threads that were switched last, by their number: a row may be another's by now.
+	 * So few threads run between two switches of one that the index is seldom asked. */
+	uint32_t recent[SWITCHES_RECENT];
 	uint32_t free_thread, free_key, n_keys;
 	uint32_t next_offer; /* the thread to look at first */
 	uint32_t next_note;  /* the same, for notes */
@@ -115,16 +119,35 @@ struct switches {
 
 static inline void switches_drop_note(struct switches *s, struct switch_thread *t)
 {
+	if (t->note == BLOCK_NOTES_NONE)
+		return;
 	block_notes_drop(&s->notes, t->note);
 	t->note = BLOCK_NOTES_NONE;
 }
 
 /* ---- switch-places.c ---- */
 
+static inline bool switches_is_key_of(const struct key *k, uint32_t thread,
+				      const struct switch_out *o)
+{
+	return k->thread == thread && k->sp == o->sp && k->ip == o->ip && k->object == o->object;
+}
 /* The key of a thread's place; SWITCHES_NONE: there is none. */
 uint32_t switches_find_key(const struct switches *s, uint32_t thread, const struct switch_out *o);
 /* The same, made if there was none; SWITCHES_NONE: there is no room, which is counted. */
-uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o);
+uint32_t switches_make_key(struct switches *s, uint32_t thread, const struct switch_out *o);
+/* The same, at each block: most threads wait in one place. Its row may be another thread's by now,
+ * or free. */
+static inline uint32_t switches_key_of(struct switches *s, uint32_t thread,
+				       const struct switch_out *o)
+{
+	uint32_t *last = &s->threads.items[thread].last_key;
+	const struct key *k = *last < s->keys.n ? &s->keys.items[*last] : NULL;
+
+	if (!k || !k->used || !switches_is_key_of(k, thread, o))
+		*last = switches_make_key(s, thread, o);
+	return *last;
+}
 /* Tells all time of the thread that was not told yet. */
 void switches_tell_thread(struct switches *s, struct switch_thread *t);
 /* A piece of a block, up to time_ns; last: it ended there. */

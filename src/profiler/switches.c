@@ -80,7 +80,12 @@ static uint64_t hash_thread(uint32_t id)
 	return hash_u64(id + 1);
 }
 
-uint32_t switches_find_thread(const struct switches *s, uint32_t id)
+static bool is_thread(const struct switches *s, uint32_t row, uint32_t id)
+{
+	return row < s->threads.n && s->threads.items[row].used && s->threads.items[row].id == id;
+}
+
+static uint32_t look_up_thread(const struct switches *s, uint32_t id)
 {
 	uint64_t h = hash_thread(id);
 	uint32_t slot = hash_index_first(&s->thread_index, h), row;
@@ -91,6 +96,23 @@ uint32_t switches_find_thread(const struct switches *s, uint32_t id)
 		slot = hash_index_next(&s->thread_index, slot);
 	}
 	return SWITCHES_NONE;
+}
+
+uint32_t switches_find_thread(const struct switches *s, uint32_t id)
+{
+	uint32_t row = s->recent[id % SWITCHES_RECENT];
+
+	return is_thread(s, row, id) ? row : look_up_thread(s, id);
+}
+
+/* The same, of a thread that will soon be looked for again. */
+static uint32_t find_switched(struct switches *s, uint32_t id)
+{
+	uint32_t *recent = &s->recent[id % SWITCHES_RECENT];
+
+	if (!is_thread(s, *recent, id))
+		*recent = look_up_thread(s, id);
+	return *recent;
 }
 
 static uint32_t take_thread_row(struct switches *s)
@@ -134,16 +156,6 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 	return row;
 }
 
-/* Most often it is the one that ran there last. */
-static uint32_t find_on_cpu(const struct switches *s, uint32_t cpu, uint32_t id)
-{
-	uint32_t row = cpu < MAX_CPUS ? s->cpus[cpu].row : SWITCHES_NONE;
-
-	return row < s->threads.n && s->threads.items[row].used && s->threads.items[row].id == id
-		       ? row
-		       : switches_find_thread(s, id);
-}
-
 static void account(struct switches *s, struct switch_thread *t, uint64_t time_ns, bool last);
 
 /* Is it wanted still, or by now? */
@@ -167,11 +179,11 @@ static void judge(struct switches *s, struct switch_thread *t, const struct swit
 	t->assumed = t->again = false;
 }
 
-/* The end of the thread that had its number before may have been lost. */
-uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
+/* The thread in that row is not known, or not whether it is wanted. The end of the one that had its
+ * number before may have been lost. */
+__attribute__((noinline)) static uint32_t get_to_know(struct switches *s,
+						      const struct switch_out *o, uint32_t row)
 {
-	uint32_t row = find_on_cpu(s, o->cpu, o->id);
-
 	if (row != SWITCHES_NONE && s->threads.items[row].pid != o->pid) {
 		switches_end(s, o->id, 0);
 		row = SWITCHES_NONE;
@@ -179,11 +191,19 @@ uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
 	if (row == SWITCHES_NONE)
 		row = add_thread(s, o);
 	s->totals.n_refused += row == SWITCHES_NONE;
-	if (row == SWITCHES_NONE)
-		return SWITCHES_NONE;
-	if (s->threads.items[row].asked != s->round)
+	if (row != SWITCHES_NONE && s->threads.items[row].asked != s->round)
 		judge(s, &s->threads.items[row], o);
-	return s->threads.items[row].wanted ? row : SWITCHES_NONE;
+	return row;
+}
+
+uint32_t switches_thread_of(struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = find_switched(s, o->id);
+
+	if (row == SWITCHES_NONE || s->threads.items[row].pid != o->pid ||
+	    s->threads.items[row].asked != s->round)
+		row = get_to_know(s, o, row);
+	return row != SWITCHES_NONE && s->threads.items[row].wanted ? row : SWITCHES_NONE;
 }
 
 /* ---- Time ---- */
@@ -342,14 +362,13 @@ void switches_out(struct switches *s, const struct switch_out *o)
 
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns)
 {
-	uint32_t row = switches_find_thread(s, id);
+	uint32_t row = find_switched(s, id);
 	struct switch_thread *t;
 
 	note_record(s, cpu, time_ns);
 	if (cpu < MAX_CPUS) {
 		s->cpus[cpu].in_ns = time_ns;
 		s->cpus[cpu].id = id;
-		s->cpus[cpu].row = row;
 	}
 	if (row == SWITCHES_NONE || !s->threads.items[row].wanted)
 		return;

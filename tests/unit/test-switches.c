@@ -163,13 +163,19 @@ static struct switches *fresh(struct told *t)
 	return s;
 }
 
+/* Two threads share a place in any table by the last bits of their numbers. */
+static uint32_t id_of(uint32_t thread)
+{
+	return 100 + thread / 2 + (thread % 2 << 20);
+}
+
 static struct switch_out out_of(const struct event *e)
 {
 	return (struct switch_out){
 		.time_ns = e->time_ns,
 		.sp = 0x7000 + e->place,
 		.ip = 0x4000,
-		.id = 100 + e->thread,
+		.id = id_of(e->thread),
 		.pid = 7 + e->thread / 4,
 		.tid = 100 + e->thread,
 		.cpu = e->cpu,
@@ -854,12 +860,11 @@ static void test_limits(void)
 	struct switches *s = NULL;
 	struct told told = {.seen_ns = 0};
 	struct event e = sleep_at_10;
+	struct switch_out o;
 
 	CHECK_INT(switches_new(&s, &limits, &callbacks, &told), ==, 0);
 	for (e.thread = 0; e.thread < 3; e.thread++) {
 		for (e.place = 0; e.place < 2; e.place++) {
-			struct switch_out o;
-
 			e.time_ns += 10;
 			o = out_of(&e);
 			sample(s, &e, 1);
@@ -880,12 +885,8 @@ static void test_limits(void)
 	e.place = 3;
 	e.time_ns += 300;
 	sample(s, &e, 1);
-	switches_out(s, &(struct switch_out){.time_ns = e.time_ns,
-					     .sp = 0x7003,
-					     .ip = 0x4000,
-					     .id = 101,
-					     .pid = 7,
-					     .tid = 101});
+	o = out_of(&e);
+	switches_out(s, &o);
 	switches_close(s, e.time_ns + 50);
 	CHECK_INT(told.ns[1][3], ==, 50);
 	switches_free(s);
