@@ -27,7 +27,6 @@
 #define MAX_RINGS	 65536 /* for 8192 CPUs, the most a kernel can be built for */
 #define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
 #define URGENT_PERCENT	 75
-#define NO_RING		 UINT32_MAX
 
 struct merger {
 	struct sample_options options[SAMPLE_MAX_EVENTS];
@@ -40,7 +39,8 @@ struct merger {
 	uint64_t rival_ns; /* the time of the oldest record in the others than the first */
 	uint64_t limit;	   /* later records wait */
 	bool may_raise;	   /* the limit: nobody has looked for the latest record in view yet */
-	uint32_t held;	   /* source whose record the caller has, or NO_RING */
+	/* The ring whose record the caller has; NULL: it has none. */
+	struct source *held;
 	uint64_t held_tail;
 	struct ledger *ledger; /* NULL: not wanted */
 	struct sample_tally start[SAMPLE_MAX_EVENTS];
@@ -86,9 +86,9 @@ static void find_rival(struct merger *m)
 }
 
 /* The first ring has gone on to its next record. Most often it stays the first. */
-static void heap_go_on(struct merger *m, bool has_next)
+static void heap_go_on(struct merger *m, const struct source *first, bool has_next)
 {
-	if (has_next && m->sources.items[m->heap[0]].next_time < m->rival_ns)
+	if (has_next && first->next_time < m->rival_ns)
 		return;
 	if (!has_next)
 		m->heap[0] = m->heap[--m->n_heap];
@@ -122,7 +122,6 @@ int merger_new(struct merger **ret, const struct sample_options *options,
 		return -ENOMEM;
 	m->read_lost = features->read_lost;
 	m->sources.max = MAX_RINGS;
-	m->held = NO_RING;
 	event_layout(options, features, true, &m->sideband_layout);
 	(void)merger_add_event(m, options, features);
 	*ret = m;
@@ -173,6 +172,13 @@ static void tally_add(struct sample_tally *to, const struct sample_tally *from)
 	to->lost += from->lost;
 }
 
+static void release_held(struct merger *m)
+{
+	if (m->held)
+		source_move_tail(m->held, m->held_tail);
+	m->held = NULL;
+}
+
 /* Adds the ledger's counts of each ring to the start, so that it is exact to the sample. */
 static void begin_source(struct merger *m, struct source *s)
 {
@@ -197,6 +203,7 @@ int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring
 {
 	struct source *s;
 
+	release_held(m);
 	if (m->sources.n == m->cap_heap) {
 		uint32_t cap = m->cap_heap ? m->cap_heap * 2 : 16;
 		uint32_t *heap = realloc(m->heap, cap * sizeof(*heap));
@@ -280,16 +287,6 @@ int merger_add_cpu(struct merger *m, const struct sample_cpu *c)
 	return r;
 }
 
-static void release_held(struct merger *m)
-{
-	struct source *s = m->held != NO_RING ? &m->sources.items[m->held] : NULL;
-
-	if (!s)
-		return;
-	source_move_tail(s, m->held_tail);
-	m->held = NO_RING;
-}
-
 static void release_all(struct merger *m)
 {
 	release_held(m);
@@ -306,14 +303,14 @@ uint64_t merger_limit(const struct merger *m)
 
 void merger_filter(struct merger *m)
 {
-	ensure(m->held != NO_RING && !m->sources.items[m->held].sideband);
-	m->sources.items[m->held].now.tally.filtered++;
+	ensure(m->held && !m->held->sideband);
+	m->held->now.tally.filtered++;
 }
 
 void merger_pass_over(struct merger *m)
 {
-	ensure(m->held != NO_RING && !m->sources.items[m->held].sideband);
-	m->sources.items[m->held].now.tally.samples--;
+	ensure(m->held && !m->held->sideband);
+	m->held->now.tally.samples--;
 }
 
 void merger_remove_cpu(struct merger *m, int cpu)
@@ -382,17 +379,17 @@ static void raise_limit(struct merger *m)
 	m->may_raise = false;
 }
 
-/* Has the first ring a record that need not wait? */
-static bool has_next(struct merger *m)
+/* The ring with the oldest record; NULL: there is none, or it must wait. */
+static struct source *next_source(struct merger *m)
 {
-	uint64_t next;
+	struct source *s;
 
 	if (!m->n_heap)
-		return false;
-	next = m->sources.items[m->heap[0]].next_time;
-	if (next > m->limit && m->may_raise)
+		return NULL;
+	s = &m->sources.items[m->heap[0]];
+	if (s->next_time > m->limit && m->may_raise)
 		raise_limit(m);
-	return next <= m->limit;
+	return s->next_time <= m->limit ? s : NULL;
 }
 
 /* The ledger has it once the kernel has the record's space back. */
@@ -445,17 +442,17 @@ bool merger_next(struct merger *m, struct record *ret)
 		struct source *s;
 
 		release_held(m);
-		if (!has_next(m)) {
+		s = next_source(m);
+		if (!s) {
 			release_all(m);
 			return false;
 		}
-		s = &m->sources.items[m->heap[0]];
 		ensure(m->n_heap < 2 || !source_before(m, m->heap[1], m->heap[0]));
 		ensure(m->n_heap < 3 || !source_before(m, m->heap[2], m->heap[0]));
 		wanted = decode_next(m, s, ret);
-		m->held = m->heap[0];
+		m->held = s;
 		/* The heap looks beyond the held record. */
-		heap_go_on(m, source_peek(s, m->held_tail));
+		heap_go_on(m, s, source_peek(s, m->held_tail));
 	} while (!wanted);
 	return true;
 }
