@@ -398,7 +398,7 @@ void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 	}
 	a->profile.counters[PROFILE_SIDEBAND_LOST] += lost.sideband;
 	if (lost.sideband)
-		host_on_lost(a->host);
+		attribution_doubt(a);
 }
 
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
@@ -438,6 +438,8 @@ void attribution_miss_ends(struct attribution *a)
 void attribution_doubt(struct attribution *a)
 {
 	host_on_lost(a->host);
+	if (a->off_cpu)
+		off_cpu_lost_lives(a->off_cpu);
 }
 
 /* ---- Samples ---- */
@@ -459,11 +461,9 @@ static void add(struct attribution *a, uint32_t type, const struct profile_sampl
 		(void)profile_add_sample_of(&a->profile, type, s);
 }
 
-/*
- * A call of a runtime's function represents all places in it. Otherwise the functions that the
+/* A call of a runtime's function represents all places in it. Otherwise the functions that the
  * compiler inlined there would appear between it and the runtime's frames, other ones in each
- * sample.
- */
+ * sample. */
 static void fold_places(struct attribution *a, uint32_t n_kernel, const uint64_t *functions)
 {
 	for (uint32_t i = 0; i < a->n_walked; i++) {
@@ -616,7 +616,6 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 	if (a->replay)
 		replay_file_key(a->replay, r, &key);
-
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
 		     is_key ? &key : NULL, r->mmap.path, r->time_ns);
 	attribution_see_mapping(a, r);
@@ -669,12 +668,10 @@ __attribute__((noinline)) static bool on_record(struct attribution *a, const str
 		host_on_cgroup(a->host, r->cgroup.id, r->cgroup.path);
 		break;
 	case RECORD_LOST:
-		if (r->from_sideband) {
-			a->profile.counters[PROFILE_SIDEBAND_LOST] += r->lost;
-			host_on_lost(a->host);
-		} else {
-			a->counters[PROFILE_SAMPLES_LOST] += r->lost;
-		}
+		*(r->from_sideband ? &a->profile.counters[PROFILE_SIDEBAND_LOST]
+				   : &a->counters[PROFILE_SAMPLES_LOST]) += r->lost;
+		if (r->from_sideband)
+			attribution_doubt(a);
 		break;
 	case RECORD_THROTTLE:
 		a->counters[PROFILE_SAMPLES_THROTTLED] += !r->throttle_end;

@@ -50,7 +50,7 @@ struct off_cpu {
 	uint8_t *late_bytes; /* scratch */
 	/* Plain switches: the last place that was sampled on a CPU, by its number. */
 	struct switch_out spots[OFF_CPU_MAX_SPOTS];
-	/* Plain switches of whole CPUs: threads that told of their end, by their number. */
+	/* Threads whose end was told, by their number: their last switch is still to come. */
 	uint32_t ended[OFF_CPU_MAX_ENDED];
 	/* Threads that have not run yet, and those that have just executed a program, by their
 	 * number: of those from then on, for some switches before are missing. */

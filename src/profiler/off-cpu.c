@@ -248,6 +248,23 @@ static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, b
 		begin(o, id, cpu, running);
 }
 
+/* The last switches of a thread come behind its end: it does not wait for anything, and is not
+ * another one that has been there all the time. */
+static bool has_ended(const struct off_cpu *o, uint32_t id)
+{
+	return o->ended[id % OFF_CPU_MAX_ENDED] == id;
+}
+
+static void note_end(struct off_cpu *o, uint32_t id, bool ended)
+{
+	uint32_t *place = &o->ended[id % OFF_CPU_MAX_ENDED];
+
+	if (ended)
+		*place = id;
+	else if (*place == id)
+		*place = 0;
+}
+
 static bool has_gap(const struct off_cpu *o)
 {
 	return o->ledger && ledger_has_gap(o->ledger, o->next_gap);
@@ -289,7 +306,9 @@ static void on_switch(struct off_cpu *o, const struct record *r)
 	o->a->counters[PROFILE_SAMPLES]++;
 	note_number(o, r, sw);
 	begin_if_born(o, out.id, r->cpu, true);
-	if (sw->has_program || out.how == SWITCH_DEAD)
+	if (has_ended(o, out.id))
+		note_end(o, out.id, out.how != SWITCH_DEAD);
+	else if (sw->has_program || out.how == SWITCH_DEAD)
 		switches_out(o->switches, &out);
 	if (o->a->setup->of_tasks)
 		return;
@@ -297,28 +316,12 @@ static void on_switch(struct off_cpu *o, const struct record *r)
 	switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
 }
 
-/* The last switches of a thread come behind its end: it does not wait for anything. */
-static bool has_ended(const struct off_cpu *o, const struct record *r)
-{
-	return o->ended[r->tid % OFF_CPU_MAX_ENDED] == r->tid;
-}
-
-static void note_end(struct off_cpu *o, uint32_t tid, bool ended)
-{
-	uint32_t *place = &o->ended[tid % OFF_CPU_MAX_ENDED];
-
-	if (ended)
-		*place = tid;
-	else if (*place == tid)
-		*place = 0;
-}
-
 /* A plain switch: a sample before it may have said where. */
 static void on_switch_out(struct off_cpu *o, const struct record *r)
 {
 	struct switch_out *spot = &o->spots[r->cpu % OFF_CPU_MAX_SPOTS], out = *spot;
 
-	if (has_ended(o, r))
+	if (has_ended(o, r->tid))
 		return;
 	if (out.pid != r->pid || out.tid != r->tid)
 		out = (struct switch_out){
@@ -357,7 +360,7 @@ static void on_exec(struct off_cpu *o, const struct record *r, uint32_t id)
 {
 	switches_end(o->switches, id, r->time_ns);
 	/* A thread that executes it takes the number of the first one, which has ended. */
-	note_end(o, r->tid, false);
+	note_end(o, id, false);
 	note_birth(o, r, id, true);
 }
 
@@ -367,10 +370,12 @@ static void on_life(struct off_cpu *o, const struct record *r)
 	uint32_t id = id_of_tid(o, r->tid);
 
 	if (r->type == RECORD_FORK) {
-		note_end(o, r->tid, false);
+		note_end(o, id, false);
 		note_birth(o, r, o->other_numbers ? 0 : r->tid, false);
 	} else if (r->type == RECORD_EXIT) {
-		note_end(o, r->tid, true);
+		if (o->events[o->blocks].options.switch_fields.plain ||
+		    switches_knows(o->switches, id))
+			note_end(o, id, true);
 		switches_end(o->switches, id, r->time_ns);
 		if (o->other_numbers) /* the next one with that number is another thread */
 			o->numbers[r->tid % OFF_CPU_MAX_NUMBERS].tid = 0;
@@ -464,6 +469,11 @@ void off_cpu_lost(struct off_cpu *o)
 uint32_t off_cpu_enough_stacks(struct off_cpu *o)
 {
 	return switches_enough_stacks(o->switches);
+}
+
+void off_cpu_lost_lives(struct off_cpu *o)
+{
+	memset(o->ended, 0, sizeof(o->ended));
 }
 
 static int by_time(const void *a, const void *b)

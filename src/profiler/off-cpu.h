@@ -38,6 +38,8 @@ void off_cpu_stands(struct off_cpu *o, const struct message *m);
 void off_cpu_lost(struct off_cpu *o);
 /* As switches_enough_stacks(). */
 uint32_t off_cpu_enough_stacks(struct off_cpu *o);
+/* Records of the lives of threads were lost: whose end was told may be another thread by now. */
+void off_cpu_lost_lives(struct off_cpu *o);
 /* The window ends: all time up to time_ns (perf clock) becomes samples. pause: no switches follow
  * for now. */
 void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause);

@@ -443,6 +443,11 @@ void switches_end(struct switches *s, uint32_t id, uint64_t time_ns)
 	free_thread_row(s, row);
 }
 
+bool switches_knows(const struct switches *s, uint32_t id)
+{
+	return switches_find_thread(s, id) != SWITCHES_NONE;
+}
+
 void switches_tell(struct switches *s, uint32_t id, uint64_t time_ns)
 {
 	uint32_t row = switches_find_thread(s, id);

@@ -89,7 +89,7 @@ struct switches_callbacks {
 /* Of all threads since the last switches_close(): what they did with their time. */
 struct switch_totals {
 	uint64_t running_ns, waiting_ns, blocked_ns, stopped_ns;
-	uint64_t unknown_ns;  /* of gaps; records were lost, or contradict each other */
+	uint64_t unknown_ns; /* of gaps; records were lost, or contradict each other */
 	uint64_t before_ns;   /* of threads that did not run yet: since switches_follow() */
 	uint64_t not_seen_ns; /* of blocked_ns: told without a stack */
 	uint64_t n_switches, n_broken, n_refused;
@@ -202,6 +202,8 @@ void switches_judge(struct switches *s, const struct switch_out *o);
 /* The thread, or the program in it, has ended: reports its time and forgets it. If it was running,
  * it ran until time_ns; 0: unknown. */
 void switches_end(struct switches *s, uint32_t id, uint64_t time_ns);
+/* Is anything known of the thread? */
+bool switches_knows(const struct switches *s, uint32_t id);
 /* Reports all time up to time_ns. A block that lasts is reported up to then, and continues. */
 void switches_close(struct switches *s, uint64_t time_ns);
 /* Does the same; then the time of each thread is unknown, and not counted, until its next switch.

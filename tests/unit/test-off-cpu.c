@@ -51,12 +51,17 @@ static void executes(struct attribution *a, const char *name, uint64_t time_ns)
 	(void)attribution_record(a, &r);
 }
 
-static void born(struct attribution *a, uint64_t time_ns)
+static void is_forked(struct attribution *a, uint64_t time_ns)
 {
 	struct record r = {.type = RECORD_FORK, .time_ns = time_ns, .pid = PID, .tid = TID};
 
 	r.task.parent_pid = r.task.parent_tid = 1;
 	(void)attribution_record(a, &r);
+}
+
+static void born(struct attribution *a, uint64_t time_ns)
+{
+	is_forked(a, time_ns);
 	executes(a, "shell", time_ns);
 }
 
@@ -81,8 +86,23 @@ static void switches(struct attribution *a, uint32_t tid, int32_t from, int32_t 
 	(void)attribution_record(a, &r);
 }
 
+/* Its last switch, after it has told of its end: it has no number of its own, and no program any
+ * more. */
+static void dies(struct attribution *a, int32_t from, uint64_t time_ns)
+{
+	struct record r = {.type = RECORD_SWITCH,
+			   .index = 2,
+			   .time_ns = time_ns,
+			   .pid = PID,
+			   .tid = UINT32_MAX};
+
+	r.sw.prev_state = 0x10;
+	r.sw.prev_id = (uint32_t)from;
+	(void)attribution_record(a, &r);
+}
+
 struct told {
-	uint64_t running_us, blocked_us;
+	uint64_t running_us, blocked_us, before_us;
 };
 
 static struct told end(struct attribution *a, uint64_t time_ns)
@@ -92,6 +112,7 @@ static struct told end(struct attribution *a, uint64_t time_ns)
 	attribution_close(a, time_ns, false);
 	t.running_us = profile_counter(attribution_profile(a), PROFILE_RUNNING_US);
 	t.blocked_us = profile_counter(attribution_profile(a), PROFILE_BLOCKED_US);
+	t.before_us = profile_counter(attribution_profile(a), PROFILE_BEFORE_US);
 	attribution_free(a);
 	return t;
 }
@@ -190,6 +211,64 @@ static void test_numbers_of_the_host(void)
 	CHECK_INT(t.blocked_us, ==, 700000);
 }
 
+/* A thread that ends is not another one that has been there all the time. */
+static void test_a_thread_ends_once(void)
+{
+	for (int other_numbers = 0; other_numbers < 2; other_numbers++) {
+		struct attribution *a = begin(other_numbers);
+		int32_t id = other_numbers ? OF_HOST : TID;
+		struct told t;
+
+		is_forked(a, 100 * MS);
+		switches(a, 0, 0, id, 200 * MS);
+		switches(a, TID, id, 0, 300 * MS);
+		switches(a, 0, 0, id, 400 * MS);
+		ends(a, TID, 500 * MS);
+		dies(a, id, 510 * MS);
+		/* Its number is free for another one. */
+		is_forked(a, 600 * MS);
+		switches(a, 0, 0, id, 650 * MS);
+		switches(a, TID, id, 0, 700 * MS);
+		t = end(a, 1000 * MS);
+		CHECK_INT(t.running_us, ==, 250000);
+		CHECK_INT(t.blocked_us, ==, 400000);
+		/* Of a birth there is no number of the host. */
+		CHECK_INT(t.before_us, ==, other_numbers ? 100000 + 550000 : 0);
+	}
+}
+
+/* Its last switch, and the birth of the next one with its number, may be lost. */
+static void test_a_birth_is_lost(void)
+{
+	struct record lost = {
+		.type = RECORD_LOST, .time_ns = 600 * MS, .from_sideband = true, .lost = 1};
+	struct attribution *a = begin(false);
+	struct told t;
+
+	is_forked(a, 100 * MS);
+	switches(a, 0, 0, TID, 200 * MS);
+	ends(a, TID, 300 * MS);
+	(void)attribution_record(a, &lost);
+	switches(a, 0, 0, TID, 650 * MS);
+	switches(a, TID, TID, 0, 700 * MS);
+	t = end(a, 1000 * MS);
+	CHECK_INT(t.running_us, ==, 150000);
+	CHECK_INT(t.blocked_us, ==, 300000);
+}
+
+/* One that never switched before has its time until then. */
+static void test_a_thread_that_only_ends(void)
+{
+	struct attribution *a = begin(false);
+	struct told t;
+
+	switches(a, PID + 1, PID + 1, 0, 100 * MS);
+	ends(a, TID, 500 * MS);
+	dies(a, TID, 510 * MS);
+	t = end(a, 1000 * MS);
+	CHECK_INT(t.before_us + t.running_us, ==, 410000);
+}
+
 int main(void)
 {
 	RUN(test_a_start_is_of_no_other_thread);
@@ -197,5 +276,8 @@ int main(void)
 	RUN(test_a_life);
 	RUN(test_a_thread_is_blocked_once);
 	RUN(test_numbers_of_the_host);
+	RUN(test_a_thread_ends_once);
+	RUN(test_a_birth_is_lost);
+	RUN(test_a_thread_that_only_ends);
 	return 0;
 }
