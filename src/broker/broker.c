@@ -401,7 +401,7 @@ struct broker *broker_free(struct broker *b)
 			(void)close_fd(c->maps);
 		}
 		free(b->strikes_path);
-		free(b->standing.tasks);
+		broker_forget_standing(b);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
 		broker_forget_copies(b);

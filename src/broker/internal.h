@@ -124,8 +124,9 @@ struct broker {
 		int timer;
 	} foresight;
 	struct broker_standing { /* threads that are looked at as their off-CPU time begins */
-		pid_t *tasks;
-		size_t n, next;
+		pid_t *tasks;	 /* NULL: all are told */
+		struct message_stands *found;
+		size_t n, next, n_found, n_told;
 		int timer;
 	} standing;
 };
@@ -251,6 +252,7 @@ void broker_has_looked(struct broker *b);
 /* Tells the profiler which threads of the given processes are blocked now, for off-CPU time, as
  * fast as it reads that (stands.c). */
 void broker_tell_standing(struct broker *b);
+void broker_forget_standing(struct broker *b);
 /* Makes the timer for it. 0 or -errno. */
 int broker_add_standing(struct broker *b);
 /* Begins to sample (sampling.c). 0 or -errno. */

@@ -37,23 +37,23 @@ static int read_of_task(pid_t tid, const char *name, char *text, size_t size)
 }
 
 /* "-1 SP PC" or "CALL ARG0 .. ARG5 SP PC"; "running" is another line. */
-static bool read_place(const char *text, struct message *m)
+static bool read_place(const char *text, struct message_stands *ret)
 {
 	const char *p = strrchr(text, ' ');
 	char *end;
 
 	if (!p || p == text)
 		return false;
-	m->stands.ip = strtoull(p + 1, NULL, 16);
+	ret->ip = strtoull(p + 1, NULL, 16);
 	while (p > text && p[-1] != ' ')
 		p--;
-	m->stands.sp = strtoull(p, &end, 16);
+	ret->sp = strtoull(p, &end, 16);
 	return end > p;
 }
 
 /* It is interruptibly (S) or not (D) asleep, in that process, and at that place; or it runs, or
  * could (R). */
-static bool find_state(pid_t tid, struct message *m)
+static bool find_state(pid_t tid, struct message_stands *ret)
 {
 	char text[2048];
 	const char *state, *tgid;
@@ -64,18 +64,18 @@ static bool find_state(pid_t tid, struct message *m)
 	tgid = strstr(text, "\nTgid:\t");
 	if (!state || !tgid || !strchr("SDR", state[strlen("\nState:\t")]))
 		return false;
-	m->stands.runs = state[strlen("\nState:\t")] == 'R';
-	m->stands.pid = (uint32_t)atoi(tgid + strlen("\nTgid:\t"));
-	m->stands.tid = (uint32_t)tid;
-	m->stands.time_ns = clock_monotonic_ns();
-	return m->stands.runs ||
-	       (read_of_task(tid, "syscall", text, sizeof(text)) == 0 && read_place(text, m));
+	ret->runs = state[strlen("\nState:\t")] == 'R';
+	ret->pid = (uint32_t)atoi(tgid + strlen("\nTgid:\t"));
+	ret->tid = (uint32_t)tid;
+	ret->time_ns = clock_monotonic_ns();
+	return ret->runs ||
+	       (read_of_task(tid, "syscall", text, sizeof(text)) == 0 && read_place(text, ret));
 }
 
 /* Children from before are not asked for. */
-static bool is_target(const struct broker *b, const struct message *m)
+static bool is_target(const struct broker *b, const struct message_stands *task)
 {
-	uint32_t id = b->options.threads ? m->stands.tid : m->stands.pid;
+	uint32_t id = b->options.threads ? task->tid : task->pid;
 
 	for (size_t i = 0; i < b->options.n_pids; i++) {
 		if ((uint32_t)b->options.pids[i] == id)
@@ -94,27 +94,55 @@ static bool follows_switches(const struct broker *b)
 }
 
 /* As many as the profiler takes now: it is killed if it does not read what it must. */
+static void tell_found(struct broker *b, uint64_t end_ns)
+{
+	struct broker_standing *s = &b->standing;
+
+	while (s->n_told < s->n_found && clock_monotonic_ns() < end_ns) {
+		struct message m = {.type = MESSAGE_STANDS};
+		size_t n = s->n_found - s->n_told;
+
+		n = n < MESSAGE_MAX_STANDS ? n : MESSAGE_MAX_STANDS;
+		m.stands.n = (uint32_t)n;
+		memcpy(m.stands.threads, &s->found[s->n_told], n * sizeof(*s->found));
+		if (supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) ==
+		    -EAGAIN)
+			return;
+		s->n_told += n;
+	}
+}
+
+void broker_forget_standing(struct broker *b)
+{
+	struct broker_standing *s = &b->standing;
+
+	free(s->tasks);
+	free(s->found);
+	s->tasks = NULL;
+	s->found = NULL;
+	s->n = s->next = s->n_found = s->n_told = 0;
+}
+
+/* The profiler asks about each process that it is told of, which takes longer than to look at all
+ * threads: what they do counts from then on. */
 static void on_standing(void *ctx)
 {
 	struct broker *b = ctx;
 	struct broker_standing *s = &b->standing;
-	uint64_t end = clock_monotonic_ns() + SLICE_NS;
+	uint64_t end_ns = clock_monotonic_ns() + SLICE_NS;
 
-	for (; s->next < s->n && clock_monotonic_ns() < end; s->next++) {
-		struct message m = {.type = MESSAGE_STANDS};
+	for (; s->next < s->n && clock_monotonic_ns() < end_ns; s->next++) {
+		struct message_stands *task = &s->found[s->n_found];
 
-		if (find_state(s->tasks[s->next], &m) && is_target(b, &m) &&
-		    supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) ==
-			    -EAGAIN)
-			break;
+		*task = (struct message_stands){.time_ns = 0};
+		s->n_found += find_state(s->tasks[s->next], task) && is_target(b, task);
 	}
-	if (s->next < s->n) {
+	if (s->next == s->n)
+		tell_found(b, end_ns);
+	if (s->next < s->n || s->n_told < s->n_found)
 		loop_set_timer(b->loop, s->timer, PAUSE_NS);
-		return;
-	}
-	free(s->tasks);
-	s->tasks = NULL;
-	s->n = s->next = 0;
+	else
+		broker_forget_standing(b);
 }
 
 int broker_add_standing(struct broker *b)
@@ -129,15 +157,18 @@ void broker_tell_standing(struct broker *b)
 
 	if (b->options.n_pids == 0 || !follows_switches(b))
 		return;
-	if (!s->tasks)
-		s->tasks = calloc(MAX_TASKS, sizeof(*s->tasks));
+	broker_forget_standing(b);
+	s->tasks = calloc(MAX_TASKS, sizeof(*s->tasks));
 	if (!s->tasks)
 		return;
-	s->next = 0;
 	s->n = events_list_tasks(&b->events[0], s->tasks, MAX_TASKS);
 	if (s->n == MAX_TASKS)
 		log_warning("there are more than %d threads: of further ones off-CPU time begins "
 			    "with their first switch",
 			    MAX_TASKS - 1);
-	on_standing(b);
+	s->found = calloc(s->n + 1, sizeof(*s->found));
+	if (s->found)
+		on_standing(b);
+	else
+		broker_forget_standing(b);
 }

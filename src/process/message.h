@@ -31,6 +31,7 @@
 #define PROTOCOL_MAX_OUTPUTS	16
 #define PROTOCOL_STATISTICS_MAX 9216
 #define MESSAGE_MAX_CONTEXT	640
+#define MESSAGE_MAX_STANDS	64
 
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; a reload may repeat the set-up */
@@ -55,7 +56,7 @@ enum message_type {
 	 * that was the last one. The profiler sends the last one back when it has looked at all. */
 	MESSAGE_LOOK,
 	MESSAGE_TARGET, /* to the profiler: a process to sample, see sample_options.whole_cpus */
-	MESSAGE_STANDS, /* to the profiler: what a thread did when the events began */
+	MESSAGE_STANDS, /* to the profiler: what threads did when the events began */
 	MESSAGE_PLACE,	/* to the symbolizer: the place of the profiler that has exited */
 	MESSAGE_LOST,	/* to the symbolizer: samples lost with their payloads */
 	MESSAGE_STOP,	/* finish the current work and exit */
@@ -347,11 +348,14 @@ struct message {
 			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
 		} ask_blocked;
 		struct {
-			uint64_t time_ns; /* CLOCK_MONOTONIC */
-			uint64_t sp, ip;
-			uint32_t pid, tid;
-			uint32_t runs; /* 1: it is not blocked, and has no place */
-			uint32_t reserved;
+			uint32_t n, reserved;
+			struct message_stands {
+				uint64_t time_ns; /* CLOCK_MONOTONIC */
+				uint64_t sp, ip;
+				uint32_t pid, tid;
+				uint32_t runs; /* 1: it is not blocked, and has no place */
+				uint32_t reserved;
+			} threads[MESSAGE_MAX_STANDS];
 		} stands;
 		struct {
 			uint64_t time_ns; /* when the block began; copied to the answer */

@@ -571,8 +571,8 @@ void attribution_add_target(struct attribution *a, uint32_t pid)
 
 void attribution_stands(struct attribution *a, const struct message *m)
 {
-	if (a->off_cpu)
-		off_cpu_stands(a->off_cpu, m);
+	for (uint32_t i = 0; a->off_cpu && i < m->stands.n && i < MESSAGE_MAX_STANDS; i++)
+		off_cpu_stands(a->off_cpu, &m->stands.threads[i]);
 }
 
 bool attribution_follows_blocks(const struct attribution *a)

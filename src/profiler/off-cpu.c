@@ -437,17 +437,17 @@ void off_cpu_renamed(struct off_cpu *o, const struct record *r)
 		switches_judge(o->switches, &out);
 }
 
-void off_cpu_stands(struct off_cpu *o, const struct message *m)
+void off_cpu_stands(struct off_cpu *o, const struct message_stands *thread)
 {
 	bool plain = o->events[o->blocks].options.switch_fields.plain;
 	const struct switch_out out = {
-		.time_ns = m->stands.time_ns,
-		.sp = plain ? 0 : m->stands.sp,
-		.ip = plain ? 0 : m->stands.ip,
-		.id = m->stands.tid,
-		.pid = m->stands.pid,
-		.tid = m->stands.tid,
-		.how = m->stands.runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
+		.time_ns = thread->time_ns,
+		.sp = plain ? 0 : thread->sp,
+		.ip = plain ? 0 : thread->ip,
+		.id = thread->tid,
+		.pid = thread->pid,
+		.tid = thread->tid,
+		.how = thread->runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
 	};
 
 	if (!o->a->other_clock && !o->other_numbers)

@@ -9,7 +9,7 @@
 
 struct attribution;
 struct blocked_context;
-struct message;
+struct message_stands;
 struct ledger;
 struct off_cpu;
 struct record;
@@ -33,7 +33,7 @@ void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
 /* The span of a thread that has been blocked for long, as a reader answers. */
 void off_cpu_span(struct off_cpu *o, const struct blocked_context *context);
 /* Takes MESSAGE_STANDS: a thread whose last switch came before all records. */
-void off_cpu_stands(struct off_cpu *o, const struct message *m);
+void off_cpu_stands(struct off_cpu *o, const struct message_stands *thread);
 /* Switches of some CPU were lost, and no record says so. */
 void off_cpu_lost(struct off_cpu *o);
 /* As switches_enough_stacks(). */

@@ -187,9 +187,8 @@ static void test_a_thread_is_blocked_once(void)
 	struct told t;
 
 	born(a, 50 * MS);
-	m.stands.time_ns = 100 * MS;
-	m.stands.pid = PID;
-	m.stands.tid = TID;
+	m.stands.n = 1;
+	m.stands.threads[0] = (struct message_stands){.time_ns = 100 * MS, .pid = PID, .tid = TID};
 	attribution_stands(a, &m);
 	switches(a, 0, 0, OF_HOST, 200 * MS);
 	switches(a, TID, OF_HOST, 0, 900 * MS);
