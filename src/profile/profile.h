@@ -270,7 +270,7 @@ enum profile_counter {
 	PROFILE_IDLE_US,	  /* blocked, waiting for work: left out of the samples */
 	PROFILE_SWITCHES_REFUSED, /* no room for a thread, a place or a stack of theirs */
 	PROFILE_BLOCKS_UNCOPIED,  /* no room in a ring for their stacks; their time is known */
-	PROFILE_BEFORE_US,	  /* until a thread ran for the first time: blocked, or not */
+	PROFILE_BEFORE_US,	  /* until a thread was switched, or found, for the first time */
 	/* Samples of programs that tell the spans of their threads: each is one of these. */
 	PROFILE_SPANS_LINKED,  /* with the id of its span */
 	PROFILE_SPANS_OUTSIDE, /* in no span */

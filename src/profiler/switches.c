@@ -308,6 +308,8 @@ void switches_stands(struct switches *s, const struct switch_out *o)
 
 	if (!t || t->doing != NOTHING_KNOWN)
 		return;
+	if (s->begin_ns && o->time_ns > s->begin_ns)
+		s->totals.before_ns += o->time_ns - s->begin_ns;
 	t->doing = o->how == SWITCH_PREEMPTED ? RUNNABLE : BLOCKED;
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;

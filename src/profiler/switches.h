@@ -90,7 +90,8 @@ struct switches_callbacks {
 struct switch_totals {
 	uint64_t running_ns, waiting_ns, blocked_ns, stopped_ns;
 	uint64_t unknown_ns; /* of gaps; records were lost, or contradict each other */
-	uint64_t before_ns;   /* of threads that did not run yet: since switches_follow() */
+	/* Of threads until they were switched or found standing, since switches_follow(). */
+	uint64_t before_ns;
 	uint64_t not_seen_ns; /* of blocked_ns: told without a stack */
 	uint64_t n_switches, n_broken, n_refused;
 };

@@ -29,7 +29,8 @@ void summary_put_states(const struct summary_page *pg)
 		{PROFILE_IDLE_US, "    [idle]",
 		 "of these, left out: they waited for work (--idle shows them)"},
 		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
-		{PROFILE_BEFORE_US, "  not yet run", "until their first switch: not recorded why"},
+		{PROFILE_BEFORE_US, "  not yet run",
+		 "until they switched or were found: not recorded why"},
 		{PROFILE_UNKNOWN_US, "  not known",
 		 "switches were lost, or followed in turns alone"},
 	};
@@ -40,7 +41,7 @@ void summary_put_states(const struct summary_page *pg)
 
 	if (!all)
 		return;
-	(void)snprintf(why, sizeof(why), "of those that switched, %s times; the sum of:",
+	(void)snprintf(why, sizeof(why), "which switched %s times; the sum of:",
 		       summary_format_count(count, c[PROFILE_SWITCHES]));
 	summary_put_fact(
 		pg, "Time of threads",

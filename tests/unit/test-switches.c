@@ -546,6 +546,16 @@ static void test_stands(void)
 	CHECK_INT(t->unknown_ns, ==, 300);
 	CHECK_INT(t->n_broken, ==, 0);
 	switches_free(s);
+	/* Found 200 after all switches are recorded. */
+	s = fresh(&told);
+	t = switches_totals(s);
+	switches_follow(s, 800);
+	o.time_ns = 1000;
+	switches_stands(s, &o);
+	switches_close(s, 1600);
+	CHECK_INT(t->before_ns, ==, 200);
+	CHECK_INT(t->blocked_ns, ==, 600);
+	switches_free(s);
 }
 
 /* Threads that were found running, or waiting for a CPU: the next switch says which. */
