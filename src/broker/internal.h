@@ -249,8 +249,8 @@ bool broker_may_read(void *ctx, uint32_t pid);
 bool broker_foresee(struct broker *b, void (*begin)(struct broker *b));
 /* The profiler has looked. */
 void broker_has_looked(struct broker *b);
-/* Tells the profiler which threads of the given processes are blocked now, for off-CPU time, as
- * fast as it reads that (stands.c). */
+/* Tells the profiler which threads of the given processes, or of the captured host, are blocked
+ * now, for off-CPU time, as fast as it reads that (stands.c). */
 void broker_tell_standing(struct broker *b);
 void broker_forget_standing(struct broker *b);
 /* Makes the timer for it. 0 or -errno. */

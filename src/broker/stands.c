@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads do when the off-CPU time of processes begins: no switch shows that until they
- * continue, or stop. The threads of a process that hangs, or only computes, never do.
+ * What threads do when the off-CPU time of processes, or of the host in a capture, begins: no
+ * switch shows that until they continue, or stop. The threads of a process that hangs, or only
+ * computes, never do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +53,7 @@ static bool read_place(const char *text, struct message_stands *ret)
 }
 
 /* It is interruptibly (S) or not (D) asleep, in that process, and at that place; or it runs, or
- * could (R). */
+ * could (R). A thread of the kernel has no memory, and is not asked for. */
 static bool find_state(pid_t tid, struct message_stands *ret)
 {
 	char text[2048];
@@ -62,7 +63,8 @@ static bool find_state(pid_t tid, struct message_stands *ret)
 		return false;
 	state = strstr(text, "\nState:\t");
 	tgid = strstr(text, "\nTgid:\t");
-	if (!state || !tgid || !strchr("SDR", state[strlen("\nState:\t")]))
+	if (!state || !tgid || !strstr(text, "\nVmSize:") ||
+	    !strchr("SDR", state[strlen("\nState:\t")]))
 		return false;
 	ret->runs = state[strlen("\nState:\t")] == 'R';
 	ret->pid = (uint32_t)atoi(tgid + strlen("\nTgid:\t"));
@@ -77,6 +79,8 @@ static bool is_target(const struct broker *b, const struct message_stands *task)
 {
 	uint32_t id = b->options.threads ? task->tid : task->pid;
 
+	if (b->options.n_pids == 0)
+		return true;
 	for (size_t i = 0; i < b->options.n_pids; i++) {
 		if ((uint32_t)b->options.pids[i] == id)
 			return true;
@@ -151,17 +155,28 @@ int broker_add_standing(struct broker *b)
 	return b->standing.timer < 0 ? b->standing.timer : 0;
 }
 
+/* Each switch of each thread is recorded. With those of some CPUs or groups alone nobody would know
+ * whether a thread goes on elsewhere. */
+static bool captures_host(const struct broker *b)
+{
+	const struct events_targets *t = &b->events[0].targets;
+
+	return b->options.capture && t->n_pids == 0 && !t->cpus && t->n_cgroups == 0;
+}
+
 void broker_tell_standing(struct broker *b)
 {
 	struct broker_standing *s = &b->standing;
+	bool host = captures_host(b);
 
-	if (b->options.n_pids == 0 || !follows_switches(b))
+	if ((!host && b->options.n_pids == 0) || !follows_switches(b))
 		return;
 	broker_forget_standing(b);
 	s->tasks = calloc(MAX_TASKS, sizeof(*s->tasks));
 	if (!s->tasks)
 		return;
-	s->n = events_list_tasks(&b->events[0], s->tasks, MAX_TASKS);
+	s->n = host ? tasks_list_host(s->tasks, MAX_TASKS)
+		    : events_list_tasks(&b->events[0], s->tasks, MAX_TASKS);
 	if (s->n == MAX_TASKS)
 		log_warning("there are more than %d threads: of further ones off-CPU time begins "
 			    "with their first switch",

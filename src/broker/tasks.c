@@ -84,6 +84,39 @@ size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max)
 	return n;
 }
 
+static size_t list_threads(pid_t pid, pid_t *tasks, size_t max)
+{
+	struct dirent *entry;
+	size_t n = 0;
+	char path[48];
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && n < max && (entry = readdir(d))) {
+		if (atoi(entry->d_name) > 0)
+			tasks[n++] = (pid_t)atoi(entry->d_name);
+	}
+	if (d)
+		(void)closedir(d);
+	return n;
+}
+
+size_t tasks_list_host(pid_t *tasks, size_t max)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (d && n < max && (entry = readdir(d))) {
+		if (atoi(entry->d_name) > 0)
+			n += list_threads((pid_t)atoi(entry->d_name), &tasks[n], max - n);
+	}
+	if (d)
+		(void)closedir(d);
+	return n;
+}
+
 char tasks_state(pid_t pid, int *ret_threads)
 {
 	char path[32], text[512], state = 0;

@@ -14,6 +14,8 @@ size_t tasks_list_processes(const pid_t *pids, size_t n_pids, pid_t *processes, 
  * ends meanwhile. Returns how many it listed; 0 also without memory.
  */
 size_t tasks_list(const pid_t *pids, size_t n_pids, pid_t *tasks, size_t max);
+/* Lists the threads of all processes in the same way. */
+size_t tasks_list_host(pid_t *tasks, size_t max);
 /*
  * State of a process, or a thread, as proc(5) names it: R, S, D, Z ...; 0: it is not there.
  * *ret_threads: how many threads the process has.

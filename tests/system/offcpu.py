@@ -510,7 +510,8 @@ def of_too_many_switches():
 
 
 HANGS = """
-import threading, time
+import sys, threading
+open("/proc/self/comm", "w").write(sys.argv[1])
 locks = [threading.Lock() for _ in range(3)]
 for l in locks: l.acquire()
 for l in locks[1:]: threading.Thread(target=l.acquire, daemon=True).start()
@@ -536,20 +537,22 @@ def of_a_process_that_computes():
     rig.end(p)
 
 
-def of_a_process_that_hangs(*prefix):
+def of_a_process_that_hangs(*prefix, of_the_host=False):
     """No thread of it switches: all its time is of the block it was found in. prefix: a command that runs perfwalk."""
-    p = rig.start([sys.executable, "-c", HANGS], stdout=subprocess.PIPE, text=True)
+    p = rig.start([sys.executable, "-c", HANGS, f"hangs{os.getpid()}"], stdout=subprocess.PIPE, text=True)
     rig.check(p.stdout.readline() == "ready\n", "a process that hangs")
     tids = [int(x) for x in os.listdir(f"/proc/{p.pid}/task")]
     rig.wait_for("all threads wait", lambda: all(rig.status_of(f"{p.pid}/task/{t}")["State"].startswith("S") for t in tids))
-    out = subprocess.run([*prefix, rig.perfwalk(), "record", "--off-cpu", "-p", str(p.pid), "-d", "2", *sum((["-o", f"hangs.{s}"] for s in HANGS_SUFFIXES), [])], cwd=rig.workdir(),
+    who = ("-a", "--comm", rig.comm_of(p.pid)) if of_the_host else ("-p", str(p.pid))
+    out = subprocess.run([*prefix, rig.perfwalk(), "record", "--off-cpu", *who, "-d", "2", *sum((["-o", f"hangs.{s}"] for s in HANGS_SUFFIXES), [])], cwd=rig.workdir(),
                          capture_output=True, text=True, timeout=120, check=True).stdout
     us = 1e6 * len(tids) * float(re.search(r" for ([\d.]+) s on ", out)[1])
     stacks = folded_of("hangs.pb.gz", of=rig.comm_of(p.pid))
     told = sum(us for frames, us in stacks if frames[0] == "[wait: lock]" and any("acquire" in f for f in frames))
     # The head of the summary has a tenth of a second.
-    rig.check(len(tids) == 3 and 0.9 * us <= told <= 1.05 * us, f"{len(tids)} threads that wait for locks: {told} us of {us:.0f}, all {stacks}")
+    rig.check(len(tids) == 3 and 0.9 * us <= told <= 1.05 * us, f"{who[0]}: {len(tids)} threads that wait for locks: {told} us of {us:.0f}, all {stacks}")
     rig.check(re.search(r"^  blocked +[\d.]+ s ", out, re.M), f"the summary accounts for it: {out}")
+    check_accounting(out)
     begins_with_what_was_asked_for(stacks)
     rig.end(p)
 
@@ -630,6 +633,8 @@ def main():
     of_a_process_that_computes()
     of_a_process_that_hangs()
     of_a_process_that_hangs(*rig.WITHOUT_TRACEFS)
+    of_a_process_that_hangs(of_the_host=True)
+    of_a_process_that_hangs(*rig.WITHOUT_TRACEFS, of_the_host=True)
     of_many_threads_that_hang()
     of_one_that_only_sleeps()
     beside_memory(program)
