@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What off-CPU time costs a context switch, at 10,000, 50,000 and 300,000 of them a second of a CPU.
 
-    python3 tests/bench/offcpu.py [--pairs 20] [--slice 0.5] [--more locks]     # as root, with tracefs
+    python3 tests/bench/offcpu.py [--pairs 20] [--slice 0.5] [--more locks] [--without]     # as root, with tracefs
     python3 tests/bench/offcpu.py --limit 1% [--seconds 10]                     # what the governor does instead
 
 Two processes wake each other by pipes on one CPU all the time, while the daemon is paused and resumed: a pair is a slice of
 time without its events and one with them, in any order. All times are CPU times from schedstat. Of each pair there is the
 ratio of what a switch takes the two processes, with and without; printed are the medians of all pairs, and between which
 values half of the pairs lie. perfwalk's own processes take what they take beyond a paused slice, for as many switches as the
-whole host makes meanwhile: so what else runs here is in neither. The share of a CPU is that of both at the wanted rate.
+whole host makes meanwhile: so what else runs here is in neither. The share of a CPU is that of both at the wanted rate. What
+perfwalk takes for CPU time alone is in that; --without says how much it is.
 
 With a limit, the same loads run for as long as it takes the daemon to settle, and for some seconds more: printed are the
 host's switches a second, the part of the time in which the daemon follows them, and its own CPU time.
@@ -32,7 +33,7 @@ LOADS = ((10_000, 97_000), (50_000, 17_000), (300_000, 0))
 CONFIG = """[profiler]
 reporter_interval = 10s
 [off_cpu]
-enabled = yes
+enabled = {enabled}
 {more}
 [limits]
 cpu = {limit}
@@ -102,13 +103,14 @@ def main():
     parser = pauses.arguments(__doc__, 0.5)
     parser.add_argument("--more", action="append", default=[], help="another key of [off_cpu] to switch on: locks, wall")
     parser.add_argument("--limit", help="[limits] cpu: what the daemon does to keep it")
+    parser.add_argument("--without", action="store_true", help="without [off_cpu]: what the daemon takes for CPU time alone")
     parser.add_argument("--seconds", type=int, default=10, help="of each load, once the daemon has settled")
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
     program = os.path.join(rig.build_workloads("switches"), "switches")
-    d = rig.Daemon(CONFIG.format(more="\n".join(f"{x} = yes" for x in args.more), store=rig.path("store"),
-                                 limit=args.limit or "100%"))
+    d = rig.Daemon(CONFIG.format(enabled="no" if args.without else "yes", more="\n".join(f"{x} = yes" for x in args.more),
+                                 store=rig.path("store"), limit=args.limit or "100%"))
     d.wait_up()
     if args.limit:
         for wanted, work_ns in LOADS:
