@@ -168,7 +168,9 @@ def of_a_command_that_switches(rounds=150000):
         rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
         us = 2e6 * rounds / float(p.stdout.split("\n", 1)[0].split()[1])
         stacks = folded_of("switches.pb.gz", of="switches")
-        whole, waits = sum(us for _, us in stacks), sum(us for frames, us in stacks if {"main", "switches_pass"} <= set(frames))
+        # On a busy host fork() and wait4() take long, too: theirs are whole stacks of other waits.
+        waits = sum(us for frames, us in stacks if {"main", "switches_pass"} <= set(frames))
+        whole = waits + sum(us for frames, us in stacks if "main" not in frames)
         rig.check(waits >= 0.98 * whole >= 0.5 * us, f"{waits} of {whole} us are whole stacks that wait for a turn, in {us:.0f} us")
         # A read() that finds its byte, as when its thread was preempted behind its write(), is no block.
         n = sum(n for frames, n in folded_of("switches.pb.gz", "contentions", "switches") if "switches_pass" in frames)
