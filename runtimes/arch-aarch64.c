@@ -19,13 +19,13 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 /* ---- CPython ---- */
 
 /* They have frame pointers. */
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp)
+bool arch_trampoline_shape(const uint8_t *code, size_t n_before, size_t n, enum frame_shape *ret)
 {
 	(void)code;
 	(void)n_before;
 	(void)n;
-	(void)ret_saves_fp;
-	return 0;
+	(void)ret;
+	return false;
 }
 
 bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)

@@ -152,8 +152,8 @@ struct trampoline {
 	uint8_t body[11];
 	size_t n;
 	struct trampoline_place {
-		uint8_t at, cfa; /* cfa 0: no more */
-		bool saves_fp;
+		uint8_t at;
+		enum frame_shape shape; /* SHAPE_FULL: no more */
 	} places[5];
 };
 
@@ -161,11 +161,15 @@ static const struct trampoline trampolines[] = {
 	/* sub rsp, 8; call rcx; add rsp, 8; ret */
 	{{0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3},
 	 11,
-	 {{0, 8, false}, {4, 16, false}, {6, 16, false}, {10, 8, false}}},
+	 {{0, SHAPE_NONE}, {4, SHAPE_NOT_SAVED}, {6, SHAPE_NOT_SAVED}, {10, SHAPE_NONE}}},
 	/* push rbp; mov rbp, rsp; call rcx; pop rbp; ret: since 3.14 */
 	{{0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3},
 	 8,
-	 {{0, 8, false}, {1, 16, true}, {4, 16, true}, {6, 16, true}, {7, 8, false}}},
+	 {{0, SHAPE_NONE},
+	  {1, SHAPE_PUSHED},
+	  {4, SHAPE_PUSHED},
+	  {6, SHAPE_PUSHED},
+	  {7, SHAPE_NONE}}},
 };
 
 static const struct trampoline_place *find_place(const struct trampoline *t, const uint8_t *code,
@@ -173,7 +177,7 @@ static const struct trampoline_place *find_place(const struct trampoline *t, con
 {
 	static const uint8_t mark[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
-	for (size_t i = 0; i < ARRAY_SIZE(t->places) && t->places[i].cfa; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(t->places) && t->places[i].shape != SHAPE_FULL; i++) {
 		const struct trampoline_place *p = &t->places[i];
 
 		if (p->at <= n_before && t->n - p->at <= n &&
@@ -186,14 +190,15 @@ static const struct trampoline_place *find_place(const struct trampoline *t, con
 		       : NULL;
 }
 
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp)
+bool arch_trampoline_shape(const uint8_t *code, size_t n_before, size_t n, enum frame_shape *ret)
 {
 	const struct trampoline_place *p = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(trampolines) && !p; i++)
 		p = find_place(&trampolines[i], code, n_before, n);
-	*ret_saves_fp = p && p->saves_fp;
-	return p ? p->cfa : 0;
+	if (p)
+		*ret = p->shape;
+	return p;
 }
 
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,

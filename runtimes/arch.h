@@ -17,12 +17,11 @@ void arch_look_ahead(struct memory *m, uint64_t at, uint64_t end, struct code_ah
 bool arch_is_call(const uint8_t *before, size_t n);
 
 /*
- * How many bytes the stack pointer is below that of the caller at a place in one of CPython's
- * trampolines (trampoline.h), whose return address is the last word of them; *ret_saves_fp: the
- * word before it is the caller's frame pointer. code: points at n_before bytes in front of the
- * place and n behind it. 0: it is in none that is known.
+ * How the frame stands at a place in one of CPython's trampolines (trampoline.h): SHAPE_NONE,
+ * SHAPE_PUSHED, or SHAPE_NOT_SAVED, of two words. code: points at n_before bytes in front of the
+ * place and n behind it. false: it is in none that is known.
  */
-uint32_t arch_trampoline_cfa(const uint8_t *code, size_t n_before, size_t n, bool *ret_saves_fp);
+bool arch_trampoline_shape(const uint8_t *code, size_t n_before, size_t n, enum frame_shape *ret);
 
 /* Reads the interpreter's frame at fp; false: the stack copy lacks a part of it. */
 bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,

@@ -25,24 +25,21 @@ enum runtime_step trampoline_step(struct memory *m, const struct runtime_stack *
 {
 	uint8_t code[2 * AROUND];
 	size_t n_before = regs->pc % PAGE < AROUND ? regs->pc % PAGE : AROUND;
-	uint64_t sp = regs->sp, fp = regs->fp, pc;
-	bool saves_fp;
-	uint32_t n;
+	enum frame_shape shape;
+	struct interpreted to;
 
 	/* What is in front of the first one of all may not be mapped. */
 	if (regs->file_end || !memory_read(m, regs->pc - n_before, code, n_before + AROUND))
 		return RUNTIME_NOT_MINE;
-	n = arch_trampoline_cfa(code, n_before, AROUND, &saves_fp);
-	if (n == 0)
+	if (!arch_trampoline_shape(code, n_before, AROUND, &shape))
 		return RUNTIME_NOT_MINE;
-	if ((saves_fp && !runtime_stack_u64(stack, sp + n - 16, &fp)) ||
-	    !runtime_stack_u64(stack, sp + n - 8, &pc))
+	if (!arch_framed(stack, regs, 2, shape, &to))
 		return RUNTIME_TRUNCATED;
-	if (pc == 0)
+	if (to.caller_pc == 0)
 		return RUNTIME_UNPROVEN;
-	regs->pc = pc;
-	regs->sp = sp + n;
-	regs->fp = fp;
+	regs->pc = to.caller_pc;
+	regs->sp = to.caller_sp;
+	regs->fp = to.caller_fp;
 	regs->innermost = false;
 	regs->called_own = false;
 	return RUNTIME_STEP;
