@@ -10,12 +10,13 @@
  *
  * The interpreter has the top of its operands in x20 (esp), not in sp, which is lower.
  */
+#include "runtimes/arch-aarch64.h"
 #include "runtimes/arch.h"
 
 const uint8_t arch_hotspot_tried[] = {17, 21, 0};
 const bool arch_looks_ahead = true;
 
-enum { X12 = 12, X13, X19 = 19, X22 = 22, LR = 30, SP = 31, WORD = 4 };
+enum { X12 = 12, X13, X19 = 19, X22 = 22, LR = 30, SP = 31 };
 
 /* The interpreter's frame, in words from fp. Since 9 it has the method's class and an empty word,
  * too. */
@@ -39,14 +40,6 @@ static bool read_record(const struct runtime_stack *stack, uint64_t at, struct i
 	ret->caller_pc = without_signature(ret->caller_pc);
 	ret->caller_sp = at + 16;
 	return true;
-}
-
-static uint32_t word_at(const uint8_t *code, size_t i)
-{
-	uint32_t word;
-
-	memcpy(&word, code + i * WORD, sizeof(word));
-	return word;
 }
 
 /* ---- Instructions ---- */
@@ -115,7 +108,7 @@ static bool is_poll(uint32_t word)
 	       word == 0xeb2863ff ||		    /* cmp sp, x8 */
 	       (word & 0xff000018) == 0x54000008 || /* b.hi, b.ls */
 	       (word & 0xff00001f) == 0xb5000008 || /* cbnz x8 */
-	       (word & 0xfffff01f) == 0xd503201f;   /* a hint */
+	       is_hint(word);
 }
 
 /* Is the rest of the code a return, perhaps with polls before it? */

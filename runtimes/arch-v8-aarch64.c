@@ -4,6 +4,7 @@
  * fp and lr, which may be one of several, and then add fp, sp, number. It is left by mov sp, fp;
  * ldp fp, lr, [sp], 16. Before and after that the return address is in lr, and fp is the caller's.
  */
+#include "runtimes/arch-aarch64.h"
 #include "runtimes/arch-v8.h"
 
 const bool arch_has_v8 = true;
@@ -11,17 +12,9 @@ const int arch_v8_link = 30;
 /* x19 to x28, d8 to d15 */
 const uint64_t arch_v8_entry_bytes = 18 * 8;
 
-enum { X1 = 1, X19 = 19, X20 = 20, X26 = 26, WORD = 4 };
+enum { X1 = 1, X19 = 19, X20 = 20, X26 = 26 };
 /* In instructions. */
 enum { MAX_PROLOGUE = 4, MAX_EPILOGUE = 8, MAX_ENTRY = 12 };
-
-static uint32_t word_at(const uint8_t *code, size_t i)
-{
-	uint32_t word;
-
-	memcpy(&word, code + i * WORD, sizeof(word));
-	return word;
-}
 
 /* add fp, sp, number */
 static bool sets_fp(uint32_t word)

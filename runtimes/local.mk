@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Frames of interpreters and of code that is compiled at run time, through reads of memory.
 RUNTIMES_SOURCES = \
+	runtimes/arch-aarch64.h \
 	runtimes/arch-v8.h \
 	runtimes/arch.h \
 	runtimes/chain.h \
