@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
 
+#include "runtimes/arch-aarch64.h"
 #include "runtimes/arch.h"
 
 /* struct user_regs_struct: x0 to x30, sp, pc. */
@@ -18,13 +19,41 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 
 /* ---- CPython ---- */
 
-/* They have frame pointers. */
+/* As asm_trampoline.S has them, behind hints: it may sign its return address, and be a place to
+ * jump to. The number of words in *ret. */
+static bool is_trampoline(const uint8_t *code, size_t n, size_t *ret)
+{
+	/* stp x29, x30, [sp, -16]!; mov x29, sp; blr x3; ldp x29, x30, [sp], 16; and maybe a hint;
+	 * ret */
+	static const uint32_t words[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd};
+	size_t i = ARRAY_SIZE(words);
+
+	if (n < (i + 2) * WORD || memcmp(code, words, sizeof(words)) != 0)
+		return false;
+	if (is_hint(word_at(code, i)))
+		i++;
+	*ret = i + 1;
+	return word_at(code, i) == 0xd65f03c0;
+}
+
 bool arch_trampoline_shape(const uint8_t *code, size_t n_before, size_t n, enum frame_shape *ret)
 {
-	(void)code;
-	(void)n_before;
-	(void)n;
-	(void)ret;
+	enum { MAX_BEFORE = 5, FIRST_FRAMED = 1, LAST_FRAMED = 3, MAX_HINTS = 2 };
+	const uint8_t *at = code + n_before;
+	size_t n_words;
+
+	*ret = SHAPE_NONE;
+	for (size_t i = 0; i <= MAX_BEFORE && i * WORD <= n_before; i++) {
+		if (!is_trampoline(at - i * WORD, n + i * WORD, &n_words) || i >= n_words)
+			continue;
+		if (i >= FIRST_FRAMED && i <= LAST_FRAMED)
+			*ret = SHAPE_PUSHED;
+		return true;
+	}
+	for (size_t i = 0; i < MAX_HINTS && (i + 1) * WORD < n && is_hint(word_at(at, i)); i++) {
+		if (is_trampoline(at + (i + 1) * WORD, n - (i + 1) * WORD, &n_words))
+			return true;
+	}
 	return false;
 }
 

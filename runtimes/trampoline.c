@@ -9,7 +9,7 @@
 #include "runtimes/stepper-internal.h"
 
 /* More than a trampoline has, on each side of a place in it. */
-enum { AROUND = 16, PAGE = 4096 };
+enum { AROUND = 32, PAGE = 4096 };
 enum { OPEN_READS = 4000, OPEN_BYTES = 1 << 20 };
 
 bool trampoline_is_image(struct memory *m, uint64_t image)
@@ -20,18 +20,29 @@ bool trampoline_is_image(struct memory *m, uint64_t image)
 	       image_symbol(&i, "PyUnstable_PerfMapState_Init");
 }
 
+/* What is around pc. In front of the first trampoline of all, and behind the last one, may be no
+ * memory. 0: not readable. */
+static size_t read_around(struct memory *m, uint64_t pc, size_t n_before, uint8_t *ret)
+{
+	uint64_t left = PAGE - pc % PAGE;
+
+	if (memory_read(m, pc - n_before, ret, n_before + AROUND))
+		return AROUND;
+	return left < AROUND && memory_read(m, pc - n_before, ret, n_before + left) ? left : 0;
+}
+
 enum runtime_step trampoline_step(struct memory *m, const struct runtime_stack *stack,
 				  struct runtime_regs *regs)
 {
 	uint8_t code[2 * AROUND];
 	size_t n_before = regs->pc % PAGE < AROUND ? regs->pc % PAGE : AROUND;
+	size_t n = regs->file_end ? 0 : read_around(m, regs->pc, n_before, code);
 	enum frame_shape shape;
 	struct interpreted to;
 
-	/* What is in front of the first one of all may not be mapped. */
-	if (regs->file_end || !memory_read(m, regs->pc - n_before, code, n_before + AROUND))
-		return RUNTIME_NOT_MINE;
-	if (!arch_trampoline_shape(code, n_before, AROUND, &shape))
+	/* Nothing returns to where there is no frame. */
+	if (n == 0 || !arch_trampoline_shape(code, n_before, n, &shape) ||
+	    (shape == SHAPE_NONE && !regs->innermost))
 		return RUNTIME_NOT_MINE;
 	if (!arch_framed(stack, regs, 2, shape, &to))
 		return RUNTIME_TRUNCATED;

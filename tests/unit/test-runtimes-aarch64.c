@@ -5,6 +5,7 @@
 
 #include "runtimes/arch-v8.h"
 #include "runtimes/arch.h"
+#include "runtimes/trampoline.h"
 #include "tests/unit/test.h"
 
 /* Code at one address, and words at others. */
@@ -451,6 +452,74 @@ static void test_callers(void)
 	check_caller(&found, 0x6004, 0x7010, 0x7050);
 }
 
+/* At each instruction of one of CPython's trampolines: 'l' its return address is in lr, where it
+ * may be signed; 'f' its frame is on top of the stack. */
+static void check_trampoline(const uint32_t *words, size_t n, const char *expected)
+{
+	struct model model = {.code = 0x4000, .words = words, .n = n};
+	struct memory memory = {read_model, &model, UINT32_MAX, UINT64_MAX};
+
+	frame_words[0] = 0x7090;
+	frame_words[1] = UINT64_C(0x2b00000000006008);
+	CHECK_INT(strlen(expected), ==, n);
+	for (size_t i = 0; i < n; i++) {
+		struct runtime_regs regs = {.pc = model.code + i * 4, .sp = 0x7000, .fp = 0x7050};
+		bool is_framed = expected[i] == 'f';
+
+		/* Nothing returns to where there is no frame. */
+		CHECK_INT(trampoline_step(&memory, &frame_stack, &regs), ==,
+			  is_framed ? RUNTIME_STEP : RUNTIME_NOT_MINE);
+		regs = (struct runtime_regs){
+			.pc = model.code + i * 4, .sp = 0x7000, .fp = 0x7050, .innermost = true};
+		regs.r[30] = UINT64_C(0x5a00000000006004);
+		CHECK_INT(trampoline_step(&memory, &frame_stack, &regs), ==, RUNTIME_STEP);
+		CHECK_INT(regs.pc, ==, is_framed ? 0x6008 : 0x6004);
+		CHECK_INT(regs.sp, ==, is_framed ? 0x7010 : 0x7000);
+		CHECK_INT(regs.fp, ==, is_framed ? 0x7090 : 0x7050);
+	}
+}
+
+static void test_trampolines(void)
+{
+	/* Of Debian's 3.13. */
+	static const uint32_t plain[] = {
+		0xa9bf7bfd, /* stp x29, x30, [sp, -16]! */
+		0x910003fd, /* mov x29, sp */
+		0xd63f0060, /* blr x3 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], 16 */
+		0xd65f03c0, /* ret */
+	};
+	/* With -mbranch-protection. */
+	static const uint32_t with_signature[] = {
+		0xd503233f,						    /* paciasp */
+		0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd, 0xd50323bf, /* autiasp */
+		0xd65f03c0,
+	};
+	static const uint32_t by_key_b[] = {
+		0xd503245f,						    /* bti c */
+		0xd503237f,						    /* pacibsp */
+		0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd, 0xd50323ff, /* autibsp */
+		0xd65f03c0,
+	};
+	/* Functions that are alike. */
+	static const uint32_t others[] = {
+		0xa9bf7bfd, 0x910003fd, 0xd63f0080, /* blr x4 */
+		0xa8c17bfd, 0xd65f03c0, 0xd503245f, 0xa9bf7bfd,
+		0x910003fd, 0xd63f0060, 0xa8c17bfd, 0xd61f0200, /* br x16 */
+	};
+	struct model model = {.code = 0x4000, .words = others, .n = ARRAY_SIZE(others)};
+	struct memory memory = {read_model, &model, UINT32_MAX, UINT64_MAX};
+
+	check_trampoline(plain, ARRAY_SIZE(plain), "lfffl");
+	check_trampoline(with_signature, ARRAY_SIZE(with_signature), "llfffll");
+	check_trampoline(by_key_b, ARRAY_SIZE(by_key_b), "lllfffll");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		struct runtime_regs regs = {.pc = 0x4000 + i * 4, .sp = 0x7000, .innermost = true};
+
+		CHECK_INT(trampoline_step(&memory, &frame_stack, &regs), ==, RUNTIME_NOT_MINE);
+	}
+}
+
 /* The interpreter's frame of a method, and before it is made. */
 static void test_interpreted(void)
 {
@@ -521,6 +590,7 @@ int main(void)
 	RUN(test_frames_of_methods);
 	RUN(test_ahead);
 	RUN(test_callers);
+	RUN(test_trampolines);
 	RUN(test_interpreted);
 	RUN(test_hotspot_calls);
 	return 0;

@@ -10,12 +10,13 @@
 #include "tests/unit/test.h"
 
 static unsigned int n_read;
+static uint64_t nobodys = UINT64_MAX;
 
-/* Our own memory, of which the first page is nobody's. */
+/* Our own memory, of which the first page is nobody's, and all from an address on. */
 static bool read_own(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	n_read++;
-	if (address < 4096)
+	if (address < 4096 || address + n > nobodys)
 		return false;
 	memcpy(ret, (const void *)(uintptr_t)address, n);
 	return true;
@@ -138,25 +139,28 @@ static void test_symbols(void)
 enum { NO_PLACE = -1, SAVES_FP = 16 };
 
 /*
- * One of CPython's trampolines begins a page, and another one follows. words: of each byte of it,
- * the words on the stack up to the return address.
+ * One of CPython's trampolines begins a page, and others follow, to the end of the memory. words:
+ * of each byte of it, the words on the stack up to the return address.
  */
 static void check_trampoline(const uint8_t *code, const int *words, size_t n)
 {
 	uint64_t stack[2] = {0x1111, 0x2222};
 	const struct runtime_stack copy = {(const uint8_t *)stack, 0x7000, sizeof(stack), NULL};
 	uint8_t *page = aligned_alloc(4096, 4096);
-	struct memory m = own(1000, 1 << 20);
+	struct memory m = own(20000, 1 << 20);
 
 	CHECK(page != NULL);
 	memset(page, 0x90, 4096);
-	memcpy(page, code, n);
-	memcpy(page + 16, code, n);
-	for (size_t i = 0; i < 64; i++) {
+	for (size_t i = 0; i < 4096; i += 16)
+		memcpy(page + i, code, i != 64 ? n : 0);
+	nobodys = (uint64_t)(uintptr_t)page + 4096;
+	for (size_t i = 0; i < 4096; i++) {
 		size_t at = i % 16;
-		int place = i < 32 && at < n ? words[at] : NO_PLACE, up = place % SAVES_FP;
-		struct runtime_regs regs = {
-			.pc = (uint64_t)(uintptr_t)page + i, .sp = 0x7000, .fp = 0x3333};
+		int place = i / 16 != 4 && at < n ? words[at] : NO_PLACE, up = place % SAVES_FP;
+		struct runtime_regs regs = {.pc = (uint64_t)(uintptr_t)page + i,
+					    .sp = 0x7000,
+					    .fp = 0x3333,
+					    .innermost = true};
 
 		if (place == NO_PLACE) {
 			CHECK_INT(trampoline_step(&m, &copy, &regs), ==, RUNTIME_NOT_MINE);
@@ -166,7 +170,12 @@ static void check_trampoline(const uint8_t *code, const int *words, size_t n)
 		CHECK_INT(regs.pc, ==, stack[up]);
 		CHECK_INT(regs.sp, ==, 0x7000 + 8 * (up + 1));
 		CHECK_INT(regs.fp, ==, place >= SAVES_FP ? stack[0] : 0x3333);
+		/* Nothing returns to where there is no frame. */
+		regs = (struct runtime_regs){.pc = (uint64_t)(uintptr_t)page + i, .sp = 0x7000};
+		CHECK_INT(trampoline_step(&m, &copy, &regs), ==,
+			  place == 0 ? RUNTIME_NOT_MINE : RUNTIME_STEP);
 	}
+	nobodys = UINT64_MAX;
 	free(page);
 }
 
