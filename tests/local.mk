@@ -118,6 +118,7 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	tests/workloads/Calls.java \
 	tests/workloads/Hangs.java \
+	tests/workloads/Polls.java \
 	tests/workloads/Unloaded.java \
 	tests/workloads/generated.py \
 	tests/workloads/hangs.js tests/workloads/hangs.php tests/workloads/hangs.py tests/workloads/hangs.rb \
