@@ -15,9 +15,10 @@
 #define ARCH_REG_SP	 UNWIND_REG_SP
 #define ARCH_REG_PC	 UNWIND_REG_PC
 /* The column of the return address in CFI, which has no column for the pc. */
-#define ARCH_REG_RA	30
-#define ARCH_N_CFI_REGS 32
-#define ARCH_REG_RESULT 0 /* of a system call */
+#define ARCH_REG_RA	 30
+#define ARCH_N_CFI_REGS	 32
+#define ARCH_REG_RESULT	 0 /* of a system call */
+#define ARCH_SYSTEM_CALL "\x01\x00\x00\xd4"
 /* A call puts the return address into the link register; a function that calls another saves it. */
 #define ARCH_HAS_LR true
 /* A return address may be signed (PAC). The signature is above the 48 bits of a user address
@@ -42,6 +43,7 @@
 #define ARCH_REG_RA	  1
 #define ARCH_N_CFI_REGS	  32
 #define ARCH_REG_RESULT	  10
+#define ARCH_SYSTEM_CALL  "\x73\x00\x00\x00"
 #define ARCH_HAS_LR	  true
 #define ARCH_CODE_MASK	  UINT64_MAX
 #define ARCH_REG_UNLISTED 8
@@ -61,6 +63,7 @@
 #define ARCH_REG_RA	  16
 #define ARCH_N_CFI_REGS	  17
 #define ARCH_REG_RESULT	  0
+#define ARCH_SYSTEM_CALL  "\x0f\x05"
 /* The call instruction pushes the return address just below the CFA. */
 #define ARCH_HAS_LR	  false
 #define ARCH_REG_LR	  0 /* none */

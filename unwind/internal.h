@@ -335,14 +335,14 @@ bool leb_read_s(struct cursor *c, int64_t *ret);
 
 /*
  * lost-fp.c: where the frame pointer of the function at vaddr can be: so many bytes above its sp.
- * false: nothing is known of it.
+ * innermost: it may call nothing there. false: nothing is known of it.
  */
 struct lost_fp {
 	uint64_t function; /* the start of its code, an ELF virtual address */
 	uint32_t above_sp[4];
 	size_t n;
 };
-bool lost_fp_places(struct unwind_module *m, uint64_t vaddr, struct lost_fp *ret);
+bool lost_fp_places(struct unwind_module *m, uint64_t vaddr, bool innermost, struct lost_fp *ret);
 /*
  * Is there a call before this return address that can be a call of that function? function 0: of
  * one of another module.

@@ -8,7 +8,8 @@
  * with one sub. So its rbp is above sp by what CFI says is pushed and the operand of that sub. The
  * instructions before the sub are not disassembled, and a call may have pushed arguments. So these
  * are only possible places. One is right if the return address there is behind a call of this
- * function, and no other place has such a word.
+ * function, and no other place has such a word. All of it holds only while the function calls: in a
+ * prologue or an epilogue, where a page may be waited for, there is less below rbp.
  */
 #include "unwind/internal.h"
 
@@ -57,13 +58,22 @@ static uint32_t pushed_bytes(const struct full_rule *f)
 	return (uint32_t)(-16 - lowest);
 }
 
-bool lost_fp_places(struct unwind_module *m, uint64_t vaddr, struct lost_fp *ret)
+static bool is_behind_system_call(const struct unwind_module *m, uint64_t vaddr)
+{
+	static const char call[] = ARCH_SYSTEM_CALL;
+	const uint8_t *code = code_at(m, vaddr - (sizeof(call) - 1), sizeof(call) - 1);
+
+	return code && memcmp(code, call, sizeof(call) - 1) == 0;
+}
+
+bool lost_fp_places(struct unwind_module *m, uint64_t vaddr, bool innermost, struct lost_fp *ret)
 {
 	struct prologue s = {.sizes = ret->above_sp, .max = ARRAY_SIZE(ret->above_sp)};
 	struct full_rule f;
 	uint32_t pushed;
 
-	if (ARCH_HAS_LR || work_exhausted(m->u) || cfi_compile_full(m, vaddr, &f) < 0)
+	if (ARCH_HAS_LR || (innermost && !is_behind_system_call(m, vaddr)) ||
+	    work_exhausted(m->u) || cfi_compile_full(m, vaddr, &f) < 0)
 		return false;
 	pushed = pushed_bytes(&f);
 	ret->function = m->u->entry->start;

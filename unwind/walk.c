@@ -293,14 +293,15 @@ static bool is_called_from(struct walk *w, uint64_t ra, const struct unwind_mapp
  * if the walk reaches an outermost function, as behind clone().
  */
 static __attribute__((noinline)) void find_lost_fp(struct walk *w, struct unwind_mapping callee,
-						   uint64_t addr, struct unwind_regs *regs)
+						   uint64_t addr, bool innermost,
+						   struct unwind_regs *regs)
 {
 	const struct stack_copy copy = {w->stack.bytes, w->stack.start, w->stack.n, NULL};
 	uint64_t sp = regs->r[ARCH_REG_SP], fp, ra;
 	struct lost_fp lost;
 	size_t n_found = 0;
 
-	if (!callee.module || !lost_fp_places(callee.module, addr - callee.bias, &lost))
+	if (!callee.module || !lost_fp_places(callee.module, addr - callee.bias, innermost, &lost))
 		return;
 	for (size_t i = 0; i < lost.n; i++) {
 		fp = sp + lost.above_sp[i];
@@ -530,7 +531,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		rule.kind = RULE_NONE;
 	w->foreign = false;
 	if (rule.kind == RULE_FP && !(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP))) {
-		find_lost_fp(w, memo->mapping, addr, regs);
+		find_lost_fp(w, memo->mapping, addr, was_innermost, regs);
 		memo = find_memo(w, addr);
 	}
 	if (rule.kind == RULE_FULL || (w->full && (rule.kind == RULE_SP || rule.kind == RULE_FP))) {

@@ -38,6 +38,8 @@ struct tally {
 	uint64_t verdicts[VERDICT_N];
 	struct register_tally registers;
 	uint64_t records; /* frame pointers other than libdw's that point at a caller's record */
+	/* Samples with sp and pc alone, and how many have the same frames. */
+	uint64_t blocked, as_far;
 };
 
 struct corpus {
@@ -260,6 +262,31 @@ static void check_registers(void)
 	CHECK_INT(t->fp_same * 100, >=, (t->frames - t->fp_ours_alone) * (ARCH_HAS_LR ? 75 : 95));
 }
 
+/* Of a thread that was blocked before anybody recorded its registers the kernel tells sp and pc.
+ * Then the walk has the same frames, or fewer and says so. */
+static void check_blocked(struct corpus *c, uint32_t i, const uint64_t *ours, size_t n)
+{
+	static struct unwind_frame frames[MAX_FRAMES];
+	struct unwind_regs *regs = &c->r->samples.items[i].regs;
+	const struct unwind_regs all = *regs;
+	enum unwind_outcome outcome;
+	size_t n_now, same = 0;
+
+	regs->valid &= UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_PC);
+	outcome = recorded_walk(c->r, c->u, i, frames, MAX_FRAMES, &n_now);
+	*regs = all;
+	while (same < n && same < n_now && frames[same].address == ours[same])
+		same++;
+	if (same < n_now || (same < n && outcome == UNWIND_COMPLETE)) {
+		fprintf(stderr,
+			"%s: sample %u with sp and pc alone: %s, %zu of %zu frames are of %zu\n",
+			c->name, i, unwind_outcome_name(outcome), same, n_now, n);
+		exit(1);
+	}
+	total.blocked++;
+	total.as_far += same == n;
+}
+
 static void check_sample(struct corpus *c, uint32_t i)
 {
 	static struct unwind_frame frames[MAX_FRAMES];
@@ -277,6 +304,7 @@ static void check_sample(struct corpus *c, uint32_t i)
 	outcome = recorded_walk(c->r, c->u, i, frames, MAX_FRAMES, &n);
 	for (size_t k = 0; k < n; k++)
 		ours[k] = frames[k].address;
+	check_blocked(c, i, ours, n);
 	recorded = recorded_relation(c);
 	relation = recorded;
 	if (recorded == RELATION_N) {
@@ -403,9 +431,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%8" PRIu64 " %s\n", total.verdicts[i], verdict_names[i]);
 	fprintf(stderr, "%8" PRIu64 " of them listed\n", total.listed);
 	fprintf(stderr, "%8" PRIu64 " made wrong, and seen to be\n", total.judged);
+	fprintf(stderr, "%8" PRIu64 " of %" PRIu64 " with sp and pc alone have the same frames\n",
+		total.as_far, total.blocked);
 	if (argc > 1)
 		return total.unknown ? 1 : 0;
 	CHECK_INT(total.judged * 4, >=, total.verdicts[VERDICT_IDENTICAL]);
+	/* The others are in functions that keep a frame pointer, or their return address in lr. */
+	CHECK_INT(total.as_far * 5, >=, total.blocked * (ARCH_HAS_LR ? 2 : 3));
 	CHECK_INT((total.samples - total.verdicts[VERDICT_UNDECIDED]) * 1000, >=,
 		  total.samples * MIN_RIGHT);
 	check_registers();

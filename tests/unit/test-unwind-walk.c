@@ -39,7 +39,7 @@ enum {
 	F_WIDE = 0x1200, /* the same with 17 bytes */
 	F_WIDE_GAP = F_WIDE + 0x17,
 	F_WIDE_NEW = F_WIDE + 0x28,
-	F_LOST = 0x1300, /* rbp + 16, rbx saved below rbp, 24 bytes more by a sub */
+	F_LOST = 0x1300, /* rbp + 16, rbx saved below rbp, 24 bytes more by a sub; a system call */
 };
 /* Return addresses in F_END: behind calls of F_LOST, of another function, by a pointer. */
 enum { CALLS_LOST = F_END + 0x20, CALLS_OTHER = F_END + 0x30, CALLS_POINTER = F_END + 0x40 };
@@ -92,7 +92,7 @@ static void put_code(struct bytes *image)
 	uint8_t *text = image->data + 0x1000;
 	int32_t distance = F_LOST - CALLS_LOST;
 
-	memcpy(text + F_LOST, "\x55\x48\x89\xe5\x53\x48\x83\xec\x18", 9);
+	memcpy(text + F_LOST, "\x55\x48\x89\xe5\x53\x48\x83\xec\x18\0\0\0\0\0\x0f\x05", 16);
 	text[CALLS_LOST - 5] = text[CALLS_OTHER - 5] = 0xe8;
 	memcpy(text + CALLS_LOST - 4, &distance, 4);
 	memcpy(text + CALLS_POINTER - 2, "\xff\xd0", 2);
@@ -491,6 +491,8 @@ static void test_lost_fp(void)
 	CHECK_INT(b->frames[1].fp, ==, SP + 0x100);
 	b->stack[5] = AT(CALLS_POINTER);
 	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_COMPLETE);
+	/* Where it calls nothing: the epilogue may have begun. */
+	CHECK_INT(walk(b, AT(F_LOST) + 0xd), ==, UNWIND_BAD_CFI);
 	/* It called another function, or nothing; before the sub; the word is not in the copy. */
 	b->stack[5] = AT(CALLS_OTHER);
 	CHECK_INT(walk(b, AT(F_LOST) + 0x10), ==, UNWIND_BAD_CFI);
