@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What guest.sh runs instead of its other checks where the kernel's command line has part=java: Debian's Java runs a program of
-# known chains of calls, interpreted and by each compiler; one that says of each sample what it was executing; and one that
-# allocates known sums. All are judged outside.
+# known chains of calls, interpreted and by each compiler; one whose thread stops in a known chain; one that says of each sample
+# what it was executing; and one that allocates known sums. All are judged outside.
 
 export HOME=/tmp JAVA_TOOL_OPTIONS=
 java=/usr/lib/jvm/default-java/bin/java
@@ -45,6 +45,25 @@ chains java-c1 -XX:TieredStopAtLevel=1 $apart
 # shellcheck disable=SC2086
 chains java-c2 -XX:-TieredCompilation $apart
 chains java-inlined
+
+# A thread that is stopped at a poll.
+polls() # NAME OPTIONS...
+{
+	name=$1
+	shift
+	"$java" -Xmx64m -XX:+UseSerialGC "$@" -cp /w Polls >"$name.out" 2>&1 &
+	program=$!
+	sleep $((4 * seconds))
+	perfwalk record -v -d $((4 * seconds)) -p $program --stack-size 65528 -o "$name.folded" \
+		-e "uprobe:$(readlink -f "$java" | sed 's/bin.java$//')lib/server/libjvm.so:_ZN20ThreadSafepointState29handle_polling_page_exceptionEv" \
+		>"$name.log" 2>&1
+	check $? "$name: a capture of stops" "$name.log" "$name.out"
+	kill $program
+	wait $program
+	echo "STACKS $name $(gzip -c "$name.folded" | base64 -w 0)" >&3
+}
+polls java-polls-c1 -XX:TieredStopAtLevel=1
+polls java-polls-c2 -XX:-TieredCompilation
 
 # HotSpot's own word for the samples.
 truths() # NAME OPTIONS...

@@ -52,6 +52,12 @@ def judge_java(name, folded):
     print("PASS" if good else "FAIL", ", ".join(f"{v} {k}" for k, v in counts.items()), "".join(f"; {w.user}" for w in wrong[:5]))
 
 
+def judge_java_polls(folded):
+    n, right, wrong = java_truth.judge_polls([s for s in rig.read_folded(folded) if not any("not read in time" in f for f in s.user)])
+    print("PASS" if n >= WANTED // 4 and right >= n - 1 - n // 100 else "FAIL", f"{right} of {n} are those of the poll",
+          "".join(f"; wrong: {s.user}" for s in wrong[:3]))
+
+
 def judge_java_truth(texts, said):
     samples = java_truth.read_samples(texts)
     in_time = [s for s in samples if not any("not read in time" in frame for frame, _ in s[2])]
@@ -111,6 +117,8 @@ def main():
         judge_interpreter(name, file, said)
     elif name == "java-heap":
         judge_java_heap(file)
+    elif name.startswith("java-polls"):
+        judge_java_polls(file)
     elif name.startswith("java-"):
         judge_java(name, file)
     elif name.startswith("truth-"):

@@ -321,8 +321,8 @@ make_java()
 	export WORKLOAD_CC="$processor-linux-gnu-gcc"
 	workloads "$work/java-workloads" asgct
 	add_program "$work/java-workloads/libasgct.so" /w/libasgct.so
-	javac --release 11 -d "$root/w" "$top/tests/workloads/Calls.java" "$top/tests/workloads/Heap.java" \
-		"$top/tests/runtimes/Mix.java" >"$logs/javac.log" 2>&1 || give_up "the Java programs do not compile; see $logs/javac.log"
+	javac --release 11 -d "$root/w" "$top/tests/workloads/Calls.java" "$top/tests/workloads/Polls.java" \
+		"$top/tests/workloads/Heap.java" "$top/tests/runtimes/Mix.java" >"$logs/javac.log" 2>&1 || give_up "the Java programs do not compile; see $logs/javac.log"
 	cp "$top/tests/kernels/java.sh" "$root/w/java"
 	pack "$work/java"
 }
