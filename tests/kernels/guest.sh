@@ -586,6 +586,26 @@ reasons()
 	done
 }
 
+# Threads that are blocked since before the capture, of which the kernel tells neither a frame pointer nor a return address.
+hanging()
+{
+	/w/hangs >hangs.out &
+	program=$!
+	for _ in $(seq 100); do
+		[ "$(wc -l <hangs.out)" -lt 6 ] || break
+		sleep 0.1
+	done
+	sleep 1
+	perfwalk record --off-cpu --idle -d 2 -p $program -o h.pb.gz >h.log 2>&1 && perfwalk convert -e off_cpu h.pb.gz -o h.folded >>h.log 2>&1
+	kill $program
+	wait $program
+	lacking=$(grep -v '^?' hangs.out | while read -r chain; do
+		grep -v "unwind information\|truncated\|broken" h.folded | grep -q ";$chain[; ]" || printf ' %s' "$chain"
+	done)
+	[ -s h.folded ] && [ -z "$lacking" ]
+	check $? "threads that hang: $(grep -cv '^?' hangs.out) chains${lacking:+, but not$lacking}" h.log h.folded hangs.out
+}
+
 # Sums of known allocations, which are judged outside.
 estimate()
 {
@@ -620,6 +640,7 @@ if [ -e /w/waits ]; then
 	if mount -t tracefs none /sys/kernel/tracing 2>/dev/null || mount -t debugfs none /sys/kernel/debug 2>/dev/null; then
 		every_type "root with tracefs"
 		reasons
+		hanging
 		if grep -q "^allocations .*the whole host" types; then
 			probes
 			estimate

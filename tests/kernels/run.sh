@@ -246,7 +246,8 @@ unit_capabilities()
 add_types()
 {
 	workloads "$work/workloads" waits locks growth heap marked
-	for name in waits locks growth heap marked; do
+	WORKLOAD_FLAGS=-mno-omit-leaf-frame-pointer workloads "$work/workloads" hangs
+	for name in waits locks growth heap marked hangs; do
 		add_program "$work/workloads/$name" "/w/$name"
 	done
 	add_library

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define APART	__attribute__((noinline, noclone))
+#define INSIDE	__attribute__((always_inline))
 #define KEEP(x) __asm__ volatile("" : : "r"(x) : "memory") /* no tail call, and x is needed */
 
 APART static void stale_inner(int n)
@@ -38,7 +39,28 @@ APART static void stale_outer(int n)
 }
 
 /* Hangs without the help of the C library, which has no frame pointers. */
-static inline void hang(void)
+#ifdef __aarch64__
+#define SAVED "x19", "x20", "x21", "x22", "x23"
+
+INSIDE static inline void hang(void)
+{
+	/* ppoll(NULL, 0, NULL, NULL, 0) */
+	register long number __asm__("x8") = SYS_ppoll;
+	register long first __asm__("x0"), second __asm__("x1"), third __asm__("x2"),
+		fourth __asm__("x3"), fifth __asm__("x4");
+
+	for (;;) {
+		first = second = third = fourth = fifth = 0;
+		__asm__ volatile("svc 0"
+				 : "+r"(first)
+				 : "r"(number), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
+				 : "memory");
+	}
+}
+#else
+#define SAVED "rbx", "r12", "r13", "r14", "r15"
+
+INSIDE static inline void hang(void)
 {
 	long result;
 
@@ -48,6 +70,7 @@ static inline void hang(void)
 				 : "0"(SYS_pause)
 				 : "rcx", "r11", "memory");
 }
+#endif
 
 /* ---- Kinds of functions that hang ---- */
 
@@ -73,7 +96,7 @@ APART static void hang_saving(int a, int b, int c)
 	char some[200];
 
 	KEEP(some);
-	__asm__ volatile("" : "+r"(d), "+r"(e), "+r"(f) : : "rbx", "r12", "r13", "r14", "r15");
+	__asm__ volatile("" : "+r"(d), "+r"(e), "+r"(f) : : SAVED);
 	hang();
 	KEEP(d + e + f);
 }
