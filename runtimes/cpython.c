@@ -164,6 +164,8 @@ const struct interp_type cpython_type = {
 	.name = "CPython",
 	.kind = RUNTIME_KIND_CPYTHON,
 	.size = sizeof(struct cpython),
+	/* Since 3.12 an evaluation also has its caller's frame as that before its own first one. */
+	.rules = {.callee_saves = true},
 	.read_bytes = CPYTHON_WINDOW,
 	.knows_stacks = true,
 	.open = open_cpython,

@@ -222,6 +222,10 @@ static void test_proof(void)
 	put_anchor(3, object(2)); /* a callee has saved it */
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
 	make_whole();
+	put_anchor(5, 0);
+	words[(1 * FRAME + 32) / 8] = object(2); /* the evaluation that it called has */
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	make_whole();
 	CHECK_INT(ask(2, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 	CHECK_INT(ask(6, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 	CHECK_INT(ask(0, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
