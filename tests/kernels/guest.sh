@@ -250,12 +250,14 @@ profiles_endpoint = http://127.0.0.1:4318/cgi-bin/profiles
 CONF
 count_payloads()
 {
-	n=0 named=0
+	n=0 named=0 allocated=0
 	for file in payload.*; do
 		[ ! -e "$file" ] || n=$((n + 1))
 		gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
+		gunzip -c "$file" 2>/dev/null | grep -q allocate_large && allocated=$((allocated + 1))
 	done
 }
+allocations= # "wanted": until it has sent some, too
 run_daemon() # COMMAND...: that is the daemon, until it has sent enough
 {
 	rm -f payload.*
@@ -263,7 +265,7 @@ run_daemon() # COMMAND...: that is the daemon, until it has sent enough
 	daemon=$!
 	for _ in $(seq 60); do
 		count_payloads
-		[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && break
+		[ "$n" -ge 2 ] && [ "$named" -ge 1 ] && { [ -z "$allocations" ] || [ "$allocated" -ge 1 ]; } && break
 		kill -0 $daemon || break
 		sleep 1
 	done
@@ -464,7 +466,14 @@ else
 	mount -t tracefs none /sys/kernel/tracing
 	printf '%s\n' '[off_cpu]' 'enabled = yes' 'locks = yes' '[metrics]' 'listen = 127.0.0.1:9464' '[store]' 'enabled = yes' |
 		cat run.conf - >confined.conf
-	[ -z "$library" ] || printf '%s\n' '[alloc]' 'enabled = yes' >>confined.conf
+	if [ -n "$library" ]; then
+		allocations=wanted
+		printf '%s\n' '[alloc]' 'enabled = yes' >>confined.conf
+		while :; do
+			LD_PRELOAD=$library /w/heap >/dev/null
+		done &
+		heaps=$!
+	fi
 	# shellcheck disable=SC2016
 	set -- /w/bounded "$(cat /w/unit)" sh -c 'echo "exec perfwalk" >/proc/self/attr/exec && exec "$@"' sh perfwalk
 	pin chain $LAST 600 &
@@ -473,10 +482,12 @@ else
 		[ $status -ne 0 ] || break
 	done
 	killall chain
+	[ -z "$library" ] || kill $heaps
 	umount /sys/kernel/tracing
 	dmesg | grep 'apparmor="DENIED".*profile="perfwalk"' >denied
-	[ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ] && [ "$profile" = "perfwalk (enforce)" ] && [ ! -s denied ]
-	check $? "AppArmor: $n payloads, $named with the known program; left with $status; $profile refused $(wc -l <denied) times" run.log denied
+	[ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ] && { [ -z "$library" ] || [ "$allocated" -ge 1 ]; } &&
+		[ "$profile" = "perfwalk (enforce)" ] && [ ! -s denied ]
+	check $? "AppArmor: $n payloads, $named with the known program, $allocated with allocations; left with $status; $profile refused $(wc -l <denied) times" run.log denied
 	"$@" record -a -d 1 -o refused.folded >refused.log 2>&1
 	status=$?
 	[ $status -ne 0 ] && [ ! -e refused.folded ]
