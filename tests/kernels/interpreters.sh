@@ -30,6 +30,7 @@ interpreter()
 
 export HOME=/tmp
 interpreter python "CPython 3.11" $((2 * seconds)) "" python3 /w/calls.py 1
+interpreter python-perf "CPython 3.13" $((2 * seconds)) "" chroot /python python3 -X perf /calls.py 1
 interpreter php "PHP 8.2" $((2 * seconds)) once php8.2 -n -d display_errors=0 /w/calls.php
 interpreter ruby "Ruby 3.1" $((2 * seconds)) once ruby3.1 --disable-gems /w/calls.rb
 # On a slow machine what it takes to know V8 is all of the profiler's share for a while.

@@ -338,6 +338,11 @@ make_interpreters()
 	(cd "$root/usr/share" && find . -mindepth 1 -maxdepth 1 ! -name nodejs -exec rm -rf {} +)
 	rm -rf "$root"/usr/lib/*/gconv "$root"/usr/lib/python3*/test "$root"/usr/lib/ruby/gems
 	begin_root
+	from=$(sh "$foreign/sysroot.sh" "$processor" python) || give_up "Debian 13's Python for $processor cannot be had"
+	mkdir -p "$root/python" && cp -a "$from/root/." "$root/python/" && rm -rf "$root/python/var" "$root/python/usr/share" || exit 1
+	rm -rf "$root"/python/usr/lib/*/gconv "$root"/python/usr/lib/python3*/test
+	mkdir -m 1777 "$root/python/tmp"
+	cp "$top/tests/workloads/calls.py" "$root/python/"
 	cp "$top"/tests/workloads/calls* "$root/w/"
 	cp "$top/tests/kernels/interpreters.sh" "$root/w/interpreters"
 	pack "$work/interpreters"
