@@ -32,7 +32,7 @@ struct screen {
 	struct top_facts facts;
 	char host[256];
 	struct {
-		uint64_t cpu_ns, at_ns;
+		uint64_t cpu_ns, at_ns; /* at first none, and when it began */
 	} load;
 	int symbolizer_sock;
 	uint32_t n_refreshes;
@@ -219,8 +219,7 @@ static void take_load(struct screen *s, const struct message *m)
 {
 	uint64_t now = clock_monotonic_ns(), cpu = m->load.cpu_ns;
 
-	/* Less than before: a process was restarted. */
-	if (s->load.at_ns && cpu >= s->load.cpu_ns && now > s->load.at_ns)
+	if (cpu >= s->load.cpu_ns && now > s->load.at_ns)
 		s->facts.own_cpu =
 			100.0 * (double)(cpu - s->load.cpu_ns) / (double)(now - s->load.at_ns);
 	s->facts.own_rss_bytes = m->load.rss_bytes;
@@ -292,6 +291,7 @@ int role_screen_main(void)
 	for (uint32_t i = 0; i < SCREEN_MAX_EVENTS; i++)
 		top_model_init(&s.models[i]);
 	top_ui_init(&s.ui);
+	s.load.at_ns = clock_monotonic_ns();
 	r = role_start(&s.role, PEER_SCREEN, &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
 		r = set_up(&s);

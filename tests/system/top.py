@@ -4,6 +4,7 @@
 says, and a terminal that is left as it was, however the view ends."""
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,20 @@ def test_batch(spinner):
     rig.check(abs(sum(r[0] for r in rows) - 100) < 0.02 * len(rows), "the shares of all processes add up to 100%")
     rows = rows_of(batch("-n", "2", "--view", "containers")[1])
     rig.check(abs(sum(r[0] for r in rows) - 100) < 0.1, "so do those of containers")
+
+
+def children_cpu():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_own_cost():
+    """Its own CPU time, as the first table has it: of one second at least, since it is measured in the middle of two."""
+    before = children_cpu()
+    table, = batch("-n", "1", "-d", "2s")
+    used = children_cpu() - before
+    share = float(re.search(r"perfwalk ([\d.]+)% CPU", table)[1])
+    rig.check(0 < share / 100 <= used, f"the first table has perfwalk's own cost: {share}% CPU of {used:.2f} s in all")
 
 
 def test_batch_tree(spinner):
@@ -415,6 +430,7 @@ def main():
     spinner = rig.start([shutil.copy(os.path.join(directory, "chain"), rig.path(SPINNER))], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
+    test_own_cost()
     test_batch_tree(spinner)
     test_recursion(directory)
     test_events(directory)
