@@ -147,7 +147,8 @@ bool broker_samples_whole_cpus(const struct broker *b);
  * config's user does not exist and another user takes its place. */
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t broker_n_cpus(const struct broker *b);
-/* The cost of all processes of the tree: CPU time since their starts, and resident memory. */
+/* The cost of the tree: CPU time of all processes since its start, including those that have ended,
+ * and resident memory. */
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);
 /* Sends m to the screen of top, if it runs and reads its messages. */
 void broker_tell_screen(struct broker *b, const struct message *m);

@@ -41,12 +41,6 @@ static uint64_t sum_of_all(const struct broker *b, uint64_t (*of)(pid_t pid))
 	return sum;
 }
 
-void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
-{
-	*ret_cpu_ns = sum_of_all(b, cpu_ns_of);
-	*ret_rss_bytes = sum_of_all(b, rss_bytes_of);
-}
-
 /* The children that were reaped are in the times of those. */
 uint64_t broker_cpu_ns(const struct broker *b)
 {
@@ -57,6 +51,12 @@ uint64_t broker_cpu_ns(const struct broker *b)
 		sum += (uint64_t)(dead.ru_utime.tv_sec + dead.ru_stime.tv_sec) * NSEC_PER_SEC +
 		       (uint64_t)(dead.ru_utime.tv_usec + dead.ru_stime.tv_usec) * NSEC_PER_USEC;
 	return sum;
+}
+
+void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+{
+	*ret_cpu_ns = broker_cpu_ns(b);
+	*ret_rss_bytes = sum_of_all(b, rss_bytes_of);
 }
 
 void broker_counts(const struct broker *b, struct status_counts *ret)
