@@ -563,8 +563,9 @@ static int put_owners(const struct summary_page *pg, const struct group *groups,
 static const char *why_none(const struct profile *p)
 {
 	if (strcmp(profile_text(p, p->types[0].event), "alloc_space") == 0)
-		return "no block was picked. The library is in no static and setuid program,\n"
-		       "and a Go program picks blocks only if it calls runtime/pprof";
+		return "no block was picked. A program that runs already is seen only if it\n"
+		       "was started with LD_PRELOAD=libperfwalk-alloc.so; no static or setuid\n"
+		       "program is; and a Go program picks blocks only if it calls runtime/pprof";
 	if (profile_counter(p, PROFILE_IDLE_US))
 		return "threads only waited for work, which --idle shows";
 	if (p->types[0].period_ns)

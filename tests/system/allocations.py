@@ -52,6 +52,10 @@ def check_unseen():
     subprocess.run(["gcc", "-static", "-O1", "-pthread", "-o", program, os.path.join(rig.WORKLOADS, "heap.c")], check=True)
     text, found = capture(program)
     rig.check(not any(found.values()) and "no block was picked" in text, f"a static program is not seen: {text}")
+    p = rig.start(["sleep", "1000"])
+    text = rig.record("--alloc", "-p", p.pid, "-d", "0.1", "-o", rig.path("late.html")).text()
+    rig.check("runs already" in text and "LD_PRELOAD=" in text, f"nor one that runs without the library; how it would be: {text}")
+    rig.end(p)
 
 
 def library_for(compiler):
