@@ -133,6 +133,15 @@ static bool parse_terms(char *terms, struct given_event *given)
 	return true;
 }
 
+/* Says what takes how many: nobody has seen the events that options of types add. */
+static int refuse_many(const struct record_options *o)
+{
+	return options_refuse(o->command,
+			      "too many events: 6 at most. --off-cpu, --wall or both take 2, or "
+			      "3 with --locks; --alloc takes 2; --memory, CPU time and each -e "
+			      "take 1: leave something out, or take two captures");
+}
+
 static int add_event(struct record_options *o, const struct given_event *given)
 {
 	const struct broker_event *e = &given->event;
@@ -225,7 +234,7 @@ int record_add_allocations(struct record_options *o)
 		return 0;
 	o->allocations = true;
 	if (o->n_events + ALLOCATIONS_N_EVENTS > SAMPLE_MAX_EVENTS)
-		return options_refuse(o->command, "too many events: with --alloc 4 at most");
+		return refuse_many(o);
 	if (allocations_events(events, error, sizeof(error)) < 0)
 		return options_refuse(o->command, "--alloc: %s", error);
 	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
@@ -434,8 +443,7 @@ static int check_off_cpu(const struct record_options *o)
 					      "--cgroup");
 	}
 	if (o->n_events + OFF_CPU_N_EVENTS + o->locks > SAMPLE_MAX_EVENTS)
-		return options_refuse(o->command, "too many events: with %s at most",
-				      o->locks ? "--locks 3" : "--off-cpu 4");
+		return refuse_many(o);
 	return 0;
 }
 

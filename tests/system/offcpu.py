@@ -370,7 +370,9 @@ def without_root(program):
 
 def refusals():
     for args, word in ((["-C", "0"], "-C"), (["--cgroup", "/"], "--cgroup"),
-                       (["-e", "page-faults,minor-faults,cpu-clock,cs,major-faults"], "4 at most")):
+                       (["-e", "page-faults,minor-faults,cpu-clock,cs,major-faults"], "or both take 2"),
+                       (["--everything", "--alloc"], "--alloc takes 2"),
+                       (["--alloc", "--everything"], "--memory, CPU time and each -e take 1")):
         p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *args, "-d", "1"], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
         rig.check(p.returncode == 2 and word in p.stdout, f"refused: {' '.join(args)}: {p.stdout.strip()[:120]}")
