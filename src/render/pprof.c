@@ -39,7 +39,7 @@ enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING 
 
 #define MAX_LINES	 256
 #define MAX_LABELS	 64 /* labels of other writers in a sample */
-#define MAX_OWN_LABELS	 7
+#define MAX_OWN_LABELS	 8
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
 #define MAX_COLUMNS	 (1 + 2 * PROFILE_MAX_TYPES)
 #define FLUSH_BYTES	 (64u << 10)
@@ -285,12 +285,26 @@ static size_t put_other_labels(struct pprof *pp, const char *text,
 	return n;
 }
 
+/* Of a process that does not name its service, the executable's name: no other label has that, and
+ * comm may be another. Empty: it does, or has no executable. */
+static void name_service(const struct profile *p, uint32_t process, char *buf, size_t size)
+{
+	const struct profile_process *proc = &p->processes.items[process];
+	bool names_itself =
+		label_find(profile_text(p, proc->attributes), "service.name", buf, size);
+
+	*buf = '\0';
+	if (!names_itself && proc->executable_path != STRID_EMPTY)
+		(void)frame_service_name(p, process, buf, size);
+}
+
 /* Labels of a sample: its process and thread as far as known, and other labels of its file. */
 static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 			 PB(Label) * *pointers)
 {
 	const struct profile_thread *t = &pp->p->threads.items[thread];
 	const struct profile_process *proc = &pp->p->processes.items[t->process];
+	char service[FRAME_MAX_NAME];
 	const struct {
 		const char *key, *text;
 		int64_t number;
@@ -302,11 +316,13 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		{"container", profile_text(pp->p, proc->container_id), 0},
 		{"container_name", profile_text(pp->p, proc->container_name), 0},
 		{"unit", profile_text(pp->p, proc->systemd_unit), 0},
+		{"service.name", service, 0},
 	};
 	/* The idle process has a name. */
 	bool unknown = !proc->pid && !t->tid && !*profile_text(pp->p, proc->comm);
 	size_t n = 0;
 
+	name_service(pp->p, t->process, service, sizeof(service));
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (all[i].text ? !*all[i].text : unknown)
 			continue;

@@ -100,6 +100,8 @@ def other_events():
             rig.check(lines_of(rig.path("faults-back.folded")) == lines_of(files["folded"]),
                       f"{' '.join(what)}: {suffix} has the same stacks and numbers")
             rig.check("page-faults" in perfwalk("report", files[suffix]), "and names the event")
+        rows = [perfwalk("report", "--csv", "--percent-limit", "0", "-s", "service", files[s]) for s in ("pb.gz", "otlp")]
+        rig.check(rows[0] == rows[1] and "\tpython3" in rows[0], f"services, whatever comm is: {rows}")
 
 
 def tables(files):

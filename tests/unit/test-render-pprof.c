@@ -134,6 +134,9 @@ static void test_small(void)
 	CHECK(label(pb, 1, "tid", &n));
 	CHECK_INT(n, ==, 101);
 	CHECK(!label(pb, 0, "container", &n));
+	/* The executable's name, where there is one: comm need not be it. */
+	CHECK_STR(label(pb, 1, "service.name", &n), "web");
+	CHECK(!label(pb, 0, "service.name", &n));
 	leaf = pb->location[pb->sample[1]->location_id[0] - 1];
 	CHECK_INT(leaf->address, ==, 0x2200);
 	CHECK_INT(leaf->n_line, ==, 2);
