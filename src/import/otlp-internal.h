@@ -25,6 +25,7 @@ struct otlp_file {
 	uint32_t *frames; /* by location */
 	char *texts[16];
 	struct profile_process process; /* of the current resource */
+	strid with_service;		/* its attributes, if service.name is one of them */
 	FILE *said;			/* its other attributes, in the form of labels.h */
 	char *said_text;
 	size_t n_said;
@@ -75,3 +76,5 @@ int otlp_push_location(struct otlp_file *o, void *ctx, uint64_t index);
 int otlp_read_memory(struct otlp_file *o, const struct span *memory);
 /* Fills in o->process, and the facts about the host. */
 void otlp_read_resource(struct otlp_file *o, const struct span *resource);
+/* Fills in the name of its process, which a profile of it says. */
+void otlp_take_comm(struct otlp_file *o, const char *text);

@@ -87,15 +87,27 @@ static bool is_own_name(struct otlp_file *o, const char *service)
 	       strcmp(service, "kernel") != 0 && strcmp(service, "unknown_service") != 0;
 }
 
+/* Of a process of which nothing else is known the service is the name; if a profile says another
+ * one, it was the service's own. */
 static void end_resource(struct otlp_file *o, const char *service)
 {
-	if (is_own_name(o, service))
+	bool is_own = is_own_name(o, service),
+	     is_all = o->process.comm == STRID_EMPTY && o->process.executable_path == STRID_EMPTY;
+
+	if (o->said && fflush(o->said) == 0)
+		o->process.attributes = otlp_keep(o, o->said_text);
+	if (is_own)
 		import_keep_label(
 			&o->said,
 			&(struct label){.key = "service.name", .text = service, .unit = ""},
 			&o->said_text, &o->n_said);
+	o->with_service = o->process.attributes;
 	if (o->said && fclose(o->said) == 0)
-		o->process.attributes = strtab_put(&o->im->p->strings, o->said_text);
+		o->with_service = otlp_keep(o, o->said_text);
+	if (!is_all)
+		o->process.attributes = o->with_service;
+	if (o->process.comm == STRID_EMPTY && strcmp(service, "unknown_service") != 0)
+		o->process.comm = otlp_keep(o, service);
 	free(o->said_text);
 	o->said = NULL;
 	o->said_text = NULL;
@@ -159,11 +171,17 @@ static void resource_attribute(struct otlp_file *o, const struct span *attribute
 		(void)snprintf(service, MAX_NAME_BYTES, "%s", text);
 	if (strcmp(key, "process.pid") == 0)
 		p->pid = (uint32_t)otlp_number(&value, 3);
-	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY && text &&
-		 strcmp(text, "unknown_service") != 0)
-		p->comm = otlp_keep(o, text);
 	else if (strcmp(key, "host.name") == 0)
 		otlp_take_fact(&o->im->facts->host_name, text);
+}
+
+void otlp_take_comm(struct otlp_file *o, const char *text)
+{
+	strid comm = otlp_keep(o, text);
+
+	if (comm != o->process.comm)
+		o->process.attributes = o->with_service;
+	o->process.comm = comm;
 }
 
 void otlp_read_resource(struct otlp_file *o, const struct span *resource)

@@ -224,7 +224,7 @@ static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	else if (!text)
 		import_counter(o->im, key + 9, number);
 	else if (strcmp(key, "perfwalk.comm") == 0)
-		o->process.comm = otlp_keep(o, text);
+		otlp_take_comm(o, text);
 	else if (strcmp(key, "perfwalk.title") == 0)
 		otlp_take_fact(&o->im->facts->title, text);
 	else if (strcmp(key, "perfwalk.kernel_release") == 0)

@@ -18,7 +18,7 @@ import perfdata
 import pprof
 from expect import Mismatch, chosen_type, read, same
 from model import (FILE, KERNEL, MARKER, RUNTIME, Frame, Line, Profile, Sample, Task, add_up, comm_of, clean, difference,
-                   folded_path, folded_sums, functions, module_name, base, write_file)
+                   folded_path, folded_sums, functions, module_name, base, service_of, write_file)
 
 ENCODERS = {"pprof": pprof.encode, "otlp": otlp.encode, "folded": folded.encode}
 SUFFIXES = {"pprof": ("pb.gz", "pprof"), "otlp": ("otlp",), "folded": ("folded", "txt")}
@@ -222,8 +222,8 @@ class Back:
             tool.convert(names, (form,), prefix=f"way{i}")
             names = [f"way{i}.{OUTPUTS[form]}"]
         expect.check_folded(want, tool.convert(names, ("folded",))["folded"])
-        table = tool.run("report", *names, "-s", "comm,module,symbol", *ALL)
-        check_table(want, table, ("comm", "module", "symbol"))
+        table = tool.run("report", *names, "-s", "comm,service,module,symbol", *ALL)
+        check_table(want, table, ("comm", "service", "module", "symbol"))
 
 
 def same_kind(rng, n):
@@ -610,8 +610,8 @@ class Names:
 # ---- Tables ----
 
 ALL = ("--csv", "--percent-limit", "0")
-KEYS = ("comm", "container", "unit", "thread", "module", "symbol", "line")
-OWNER_KEYS = KEYS[:4]
+KEYS = ("comm", "container", "unit", "thread", "service", "module", "symbol", "line")
+OWNER_KEYS = KEYS[:5]
 
 
 def owner_value(key, task):
@@ -621,6 +621,8 @@ def owner_value(key, task):
         return clean(task.container_name) or task.container[:12]
     if key == "unit":
         return clean(task.unit)
+    if key == "service":
+        return service_of(task)
     tid = str(task.tid) if task.tid else ""
     return clean(task.thread) + ("/" if task.thread and tid else "") + tid
 
@@ -930,7 +932,7 @@ class PerfData:
     def make(rng):
         r = perfdata.recording(rng)
         return Case("perfdata", [Recorded(r, rng.randrange(1 << 32))],
-                    event=rng.choice((None, *range(len(r.events)))), keys=tuple(rng.sample(KEYS[:1] + KEYS[3:6], 2)))
+                    event=rng.choice((None, *range(len(r.events)))), keys=tuple(rng.sample(("comm", "thread", "module", "symbol"), 2)))
 
     @staticmethod
     def check(case, tool):

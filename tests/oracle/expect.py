@@ -47,6 +47,8 @@ def read(profile, form, event=None):
         task = s.task
         if form == "pprof" and not task.thread:
             task = task._replace(thread=task.comm)
+        if form != "otlp":
+            task = task._replace(exe="")  # these files do not have it
         out.append(s._replace(task=task, values=(s.values[i],)))
     return out
 

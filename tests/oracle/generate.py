@@ -69,7 +69,7 @@ def task(rng, plain=False):
     container = rng.choice(("", "", "0123456789abcdef" * 4, "fedcba9876543210" * 4))
     name = {"": "", "0": "web", "f": "ns/pod/db"}[container[:1]]
     return Task(comm, pid, rng.choice((pid, pid + 1)), rng.choice((comm, "worker", "t 1", "")), container, name,
-                rng.choice(("", "nginx.service")), "")
+                rng.choice(("", "nginx.service")), rng.choice(("", "", "/usr/bin/shop", "/opt/a b/x (deleted)")))
 
 
 SETS = {

@@ -114,6 +114,11 @@ def comm_of(task):
     return clean(task.comm) or f"[{task.pid}]"
 
 
+def service_of(task):
+    """What names itself has its own name; nobody here does."""
+    return clean(base(task.exe).removesuffix(" (deleted)")) or comm_of(task)
+
+
 def folded_path(sample):
     path = [comm_of(sample.task).replace(";", ":")]
     for frame in reversed(sample.stack):

@@ -91,7 +91,7 @@ class Writer:
             pairs.append(("container.name", task.container_name))
         pairs.append(("process.executable.path", task.exe))
         if task.comm and not comm_in_profile:
-            key = self.rng.choice(("process.executable.name", "service.name"))
+            key = "process.executable.name" if task.exe else self.rng.choice(("process.executable.name", "service.name"))
             pairs.append((key, task.comm))
         return b"".join(blob(1, text(1, k) + blob(2, any_value(v))) for k, v in pairs if v)
 
