@@ -223,6 +223,7 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 	/* The cgroup's path has the container's id; its name may be found later. */
 	take_string(&p->processes.items[row].container_name, proc->container_name);
 	take_string(&p->processes.items[row].attributes, proc->attributes);
+	p->processes.items[row].is_program |= proc->is_program;
 	return row;
 }
 

@@ -149,6 +149,8 @@ struct profile_process {
 	strid cgroup;		 /* path in the kernel */
 	/* The resource attributes that it publishes, in the form of labels.h. */
 	strid attributes;
+	/* 1: it has executed a program, so it is no kernel thread, though the path is unknown. */
+	uint32_t is_program;
 };
 
 struct profile_thread {

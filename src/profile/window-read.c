@@ -169,6 +169,7 @@ static int read_process(struct reader *r, const void *item, uint32_t *ret)
 	    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup) ||
 	    !map_string(r, &v.attributes))
 		return -EBADMSG;
+	v.is_program = v.is_program != 0;
 	*ret = profile_add_process(r->p, &v);
 	return 0;
 }

@@ -21,6 +21,7 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 	if (p) {
 		proc.pid = p->pid;
 		proc.start_time_unix_ns = p->start_unix_ns;
+		proc.is_program = p->n_execs > 0;
 		proc.executable_path =
 			attribution_put_clean(a, p->executable_path ? p->executable_path : "");
 	}

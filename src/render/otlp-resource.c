@@ -7,9 +7,10 @@
  * service.name is what people look for first. In this order: the configured name, the configured
  * resource attribute, what the process says of itself, the executable's base name, "kernel" for all
  * kernel threads together (a service for each kworker would be thousands of series), and the comm
- * of a process whose executable could not be read. The specification's "unknown_service:" prefix is
- * for a program that does not know its own name, but a host profiler knows the executable. Only a
- * process of a recorded file may have no name at all: it is the "unknown_service".
+ * of a process whose executable could not be read, or is not mapped yet in its exec. The
+ * specification's "unknown_service:" prefix is for a program that does not know its own name, but a
+ * host profiler knows the executable. Only a process of a recorded file may have no name at all: it
+ * is the "unknown_service".
  *
  * Of any other key the configured value counts first, then what was seen of the process and the
  * host, then what the process says of itself: nobody can take another one's pid or container.
@@ -296,7 +297,7 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	else if (*name)
 		add_text(r, KEY_SERVICE_NAME, name);
 	else if (*comm)
-		add_text(r, KEY_SERVICE_NAME, runs_user_code ? comm : "kernel");
+		add_text(r, KEY_SERVICE_NAME, runs_user_code || proc->is_program ? comm : "kernel");
 	else
 		add_text(r, KEY_SERVICE_NAME, "unknown_service");
 	add_int(r, "process.pid", proc->pid);

@@ -294,7 +294,7 @@ static void name_service(const struct profile *p, uint32_t process, char *buf, s
 		label_find(profile_text(p, proc->attributes), "service.name", buf, size);
 
 	*buf = '\0';
-	if (!names_itself && proc->executable_path != STRID_EMPTY)
+	if (!names_itself && (proc->executable_path != STRID_EMPTY || proc->is_program))
 		(void)frame_service_name(p, process, buf, size);
 }
 

@@ -103,6 +103,9 @@ static void test_a_sample_has_its_owner(void)
 	CHECK_STR(profile_text(p, owner(p, 0, 1)->comm), "second");
 	CHECK_STR(profile_text(p, owner(p, 1, 0)->comm), "other");
 	CHECK_INT(owner(p, 1, 0)->pid, ==, 60);
+	/* Its exec has begun, and its executable is not mapped yet. */
+	CHECK_STR(profile_text(p, owner(p, 1, 0)->executable_path), "");
+	CHECK(owner(p, 1, 0)->is_program);
 	CHECK_INT(p->types[0].samples.items[0].cpu, ==, SAMPLE_CPU);
 	/* Both have one stack, of the kernel. */
 	CHECK_INT(p->types[0].samples.items[0].stack, ==, p->types[1].samples.items[0].stack);

@@ -248,12 +248,14 @@ static void test_container_name_comes_later(void)
 		profile_clear(&p);
 		proc.container_id = strtab_put(&p.strings, "0123456789ab");
 		proc.container_name = strtab_put(&p.strings, i == 1 ? "web" : "");
+		proc.is_program = i == 1;
 		CHECK_INT(profile_add_process(&p, &proc), ==, 0);
 		fd = window_write(&p);
 		CHECK_INT(window_read(&q, fd, 0, NULL, 0), ==, 0);
 		CHECK_INT(close(fd), ==, 0);
 		CHECK_INT(q.processes.n, ==, 1);
 		CHECK_STR(profile_text(&q, q.processes.items[0].container_name), i ? "web" : "");
+		CHECK_INT(q.processes.items[0].is_program, ==, i > 0);
 	}
 	/* The same number in another container, of another host. */
 	proc.container_id = strtab_put(&p.strings, "ba9876543210");

@@ -547,6 +547,20 @@ static void test_small(void)
 	profile_deinit(&p);
 }
 
+/* A sample of its exec, between the end of the old program and the first mapping of the new one. */
+static void test_no_executable_yet(void)
+{
+	struct profile p;
+	request *r;
+
+	synthetic_small(&p);
+	p.processes.items[2].is_program = 1;
+	r = render_one(&p, &synthetic_info);
+	CHECK_STR(resource_text(r, 2, "service.name"), profile_text(&p, p.processes.items[2].comm));
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	profile_deinit(&p);
+}
+
 static void test_configured_attributes(void)
 {
 	static const char *const pairs[] = {"deployment.environment",
@@ -1545,6 +1559,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	RUN(test_small);
+	RUN(test_no_executable_yet);
 	RUN(test_configured_attributes);
 	RUN(test_split);
 	RUN(test_types);
