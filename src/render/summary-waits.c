@@ -22,8 +22,9 @@ void summary_put_states(const struct summary_page *pg)
 		const char *name, *why;
 	} parts[] = {
 		{PROFILE_RUNNING_US, "  on a CPU", "from one switch to the next"},
-		{PROFILE_WAITING_US, "  waiting for a CPU", "ready to run, but no CPU was free"},
-		{PROFILE_BLOCKED_US, "  blocked", "until they ran again: this is off_cpu"},
+		{PROFILE_WAITING_US, "  waiting for a CPU", "others took it before they blocked"},
+		{PROFILE_BLOCKED_US, "  blocked",
+		 "until they ran again, also if a CPU came late: this is off_cpu"},
 		{PROFILE_NOT_SEEN_US, "    [not seen]",
 		 "of these, in places without a sampled stack"},
 		{PROFILE_IDLE_US, "    [idle]",
