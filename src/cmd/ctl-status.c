@@ -93,9 +93,10 @@ static void print_state(const struct lines *l, time_t now, FILE *out)
 
 	if (localtime_r(&start, &tm))
 		(void)strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
-	(void)fprintf(out, "State     %s, since %s (%s)\n",
-		      strcmp(get(l, "paused"), "yes") == 0 ? "paused: perfwalk ctl resume continues"
-							   : "sampling",
+	(void)fprintf(out, "State     %s since %s (%s)\n",
+		      strcmp(get(l, "paused"), "yes") == 0
+			      ? "paused: perfwalk ctl resume continues; running"
+			      : "sampling,",
 		      since,
 		      seconds(for_how_long, sizeof(for_how_long), number(l, "uptime_seconds")));
 	print_program(l, out);
@@ -113,18 +114,27 @@ static void print_state(const struct lines *l, time_t now, FILE *out)
 	(void)fprintf(out, "Config    %s\n", get(l, "config"));
 }
 
+/* Goes on in a line about losses, if there are some. */
+static void print_lost(const struct lines *l, const char *name, const char *what, FILE *out)
+{
+	unsigned long long n = number(l, name);
+
+	if (n)
+		(void)fprintf(out, ", %llu %s", n, what);
+}
+
 static void print_samples(const struct lines *l, FILE *out)
 {
 	unsigned long long filtered = number(l, "samples_filtered");
-	unsigned long long died = number(l, "samples_lost_with_process");
 
 	(void)fprintf(out, "Samples   %llu taken", number(l, "samples") - filtered);
 	if (filtered)
 		(void)fprintf(out, ", %llu more excluded by [filter]", filtered);
 	(void)fprintf(out, "\nLosses    %llu lost in the kernel, %llu dropped",
 		      number(l, "samples_lost"), number(l, "samples_dropped"));
-	if (died)
-		(void)fprintf(out, ", %llu lost with a process that died", died);
+	print_lost(l, "samples_lost_with_process", "lost with a process that died", out);
+	print_lost(l, "switches_lost", "context switches lost", out);
+	print_lost(l, "sideband_lost", "records of processes lost", out);
 	(void)fputc('\n', out);
 	if (number(l, "files_set_aside"))
 		(void)fprintf(out, "          %llu files set aside, see the log\n",

@@ -98,7 +98,11 @@ def forms(sink):
     rig.check(parsed["config"] == d.config and parsed["export.gone.by.state"] == "down" and
               parsed["export.gone.by.state_seconds"] >= 3, "and texts are whole")
     ctl(d, "pause")
-    rig.check(text().startswith("State     paused: "), "a pause is seen at once")
+    said = text().splitlines()[0]
+    m = re.fullmatch(r"State     paused: perfwalk ctl resume continues; running since (\S+ \S+) \(\w+\)", said)
+    rig.check(m and abs(time.mktime(time.strptime(m[1], "%Y-%m-%d %H:%M:%S")) - start) <= 2,
+              f"a pause is seen at once, and not taken for the whole time: {said!r}")
+    told_losses(raw)
     for args in (["status", "--all", "--json"], ["flush", "--json"], ["pause", "--all"]):
         a = Answer("-s", d.control, *args)
         rig.check(a.status == 2 and "--json" in a.err, f"{args}: {a.err.strip()}")
@@ -147,6 +151,22 @@ def replaced(sink):
         said = json.loads(status("--json"))["program_replaced"], "was replaced" in status()
         rig.check(said == (new, new), f"the program was replaced: {said}")
     rig.end(p)
+
+
+def told_losses(values):
+    """What a daemon with losses would say is told to a person."""
+    path = rig.path("losses.control")
+    lost = {"samples_lost": 11, "samples_dropped": 12, "samples_lost_with_process": 13, "switches_lost": 14, "sideband_lost": 15}
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(path)
+        s.listen()
+        p = rig.start([rig.perfwalk(), "ctl", "-s", path, "status"], stdout=subprocess.PIPE, text=True)
+        client, _ = s.accept()
+        with client:
+            client.recv(100)
+            client.sendall("".join(f"{k} {v}\n" for k, v in {**values, **lost}.items()).encode() + b"ok\n")
+        losses = re.search(r"^Losses.*", p.communicate(timeout=120)[0], re.M)
+    rig.check(losses and [int(x) for x in re.findall(r"\d+", losses[0])] == list(lost.values()), f"losses of each kind: {losses and losses[0]}")
 
 
 def named(views, name):
