@@ -129,6 +129,11 @@ void import_comment(struct import *im, const char *text);
 bool import_comment_event(const char *text, char name[IMPORT_EVENT_MAX], uint32_t *ret_rate_hz);
 void import_counter(struct import *im, const char *name, uint64_t n);
 
+/* For the error text of a file that is none of these. */
+#define IMPORT_FORMATS                                                                             \
+	"Files of perf.data, pprof (.pb.gz), OTLP (.otlp) and folded stacks can be read, "         \
+	"no pages, pictures and JSON"
+
 /* Sets the error text; returns -EBADMSG. */
 int import_damaged(struct import *im, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

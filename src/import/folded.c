@@ -180,7 +180,7 @@ static int read_line(struct import *im, const struct folded_line *l, char *text)
 	    text_parse_u64(space + 1, 0, INT64_MAX, &value) < 0)
 		return import_damaged(im,
 				      "line %llu is not a folded stack: expected "
-				      "\"process;function;function COUNT\"",
+				      "\"process;function;function COUNT\". " IMPORT_FORMATS,
 				      number);
 	*space = '\0';
 	return value ? add_line(im, text, (int64_t)value) : 0;

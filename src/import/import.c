@@ -166,6 +166,9 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 	case IMPORT_FOLDED:
 		return import_read_folded(im, bytes, n);
 	case IMPORT_PPROF:
+		/* Those of viewers, which no message begins with. */
+		if (n && (*bytes == '{' || *bytes == '<'))
+			break;
 		return import_read_pprof(im, bytes, n);
 	case IMPORT_OTLP:
 		return read_messages(im, bytes, n, max_bytes);
@@ -173,8 +176,7 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 	case IMPORT_UNKNOWN:
 		break;
 	}
-	return import_damaged(im, "its format is unknown; known formats: pprof (.pb.gz), OTLP "
-				  "(.otlp), folded stacks (.folded)");
+	return import_damaged(im, "its format is unknown. " IMPORT_FORMATS);
 }
 
 /* Reports profiles of kinds other than the wanted one. */

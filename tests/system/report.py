@@ -293,7 +293,11 @@ def bad_files(files):
         "long.otlp": (b"\x00\xff\xff\xff1234", "it is truncated"),
         "text.folded": (b"no number here\n", "line 1"),
         "binary": (bytes(range(16)) * 4, "format is unknown"),
+        "viewer.json": (b'{"a": 1}\n', "no pages, pictures and JSON"),
+        "viewer.json.gz": (gzip.compress(b'{"a": 1}\n'), "no pages, pictures and JSON"),
     }
+    with open(files["html"], "rb") as f:
+        cases["page.html"] = f.read(), "no pages, pictures and JSON"
     for name, (content, why) in cases.items():
         with open(rig.path(name), "wb") as f:
             f.write(content)
