@@ -52,6 +52,24 @@ void record_say_if_nothing_matches(const struct record_options *o)
 			    filters, list);
 }
 
+/*
+ * The kernel says of such a sample how many events it meant to wait for. If they become rare, it
+ * shortens the wait, and takes the next event at once, which is then said to be as many as before.
+ */
+void record_say_what_is_guessed(const struct record_options *o)
+{
+	for (uint32_t i = 0; i < o->n_events; i++) {
+		const struct broker_event *e = &o->events[i];
+
+		if (e->event.name[0] && !e->period && !sample_event_is_time(&e->event) &&
+		    !sample_event_is_hardware(&e->event))
+			log_warning("%s at a rate: the kernel guesses how many events a sample "
+				    "stands for, often many times too many: %s/period=COUNT/ "
+				    "samples each COUNT-th one",
+				    e->event.name, e->event.name);
+	}
+}
+
 void record_say_if_plain(const struct broker_event *blocks)
 {
 	struct sample_circumstances c;

@@ -52,6 +52,8 @@ int record_options_parse(struct record_options *o, int argc, char **argv, int *r
 void record_say_if_nothing_matches(const struct record_options *o);
 /* Warns of each output that holds only one of several events. */
 void record_say_what_is_left_out(const struct record_options *o);
+/* Warns of each event whose sum will be the kernel's guess. */
+void record_say_what_is_guessed(const struct record_options *o);
 /* Warns if blocks have no tracepoint, so that stacks will be missing. */
 void record_say_if_plain(const struct broker_event *blocks);
 /* Writes "cpu-clock at 99 Hz", "page-faults (each one)"; returns as snprintf(3). */

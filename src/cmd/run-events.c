@@ -7,6 +7,7 @@
 #include "src/cmd/run-events.h"
 #include "src/cmd/uprobes.h"
 #include "src/sample/uprobe.h"
+#include "util/log.h"
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
@@ -108,6 +109,10 @@ static int add(struct reading *r, const struct config *config, const struct conf
 			      "period");
 	if (check(r, c, &e) < 0)
 		return -EINVAL;
+	if (!e.period && !sample_event_is_time(&e.event) && !sample_event_is_hardware(&e.event))
+		log_warning("[event:%s]: samples_per_second: the kernel guesses how many events a "
+			    "sample stands for, often many times too many: use period",
+			    c->name);
 	if (c->event)
 		(void)snprintf(e.event.name, sizeof(e.event.name), "%s", c->name);
 	r->events[r->n++] = e;

@@ -360,7 +360,8 @@ static const struct config_key keys[] = {
 	 .help = "Samples per second on each CPU, for clocks and the processor's counters. "
 		 "The kernel chooses the number of events between two samples, and each "
 		 "sample stands for that many. For events that come in bursts, such as "
-		 "page faults, this is a rough guess. 0, the default, means the rate of "
+		 "page faults, this is a guess, and often many times too large: use "
+		 "period. 0, the default, means the rate of "
 		 "[profiler], unless a period is set or is the default."},
 	{CONFIG_SECTION_EVENT, "period", CONFIG_COUNT, AT_EVENT(period), .value = "0", .min = 0,
 	 .max = 2000000000,

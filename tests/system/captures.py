@@ -280,6 +280,7 @@ def events(directory):
     types, (n, sum_), period, r = count("page-faults", "-F", "500", command=("./counted", "faults", "100000"))
     rig.check(0 < n < 20000 and sum_ > 20000 and period == 1 and "500 Hz" in r.out,
               f"-F with page-faults: {n} samples, each with its own worth, {sum_} faults")
+    rig.check("page-faults at a rate" in r.err and "page-faults/period=COUNT/" in r.err, f"which are guessed: {r.err.strip()}")
     check_switches("context-switches")
     types, (n, sum_), period, r = count("cpu-clock", "-c", "2000000", command=("./blip", "400"))
     rig.check(150 <= n <= 210 and types[1] == ("cpu", "nanoseconds") and period == 2000000,

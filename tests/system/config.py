@@ -98,6 +98,10 @@ def main():
     good = rig.write("good.conf", GOOD)
     p = run("--check-config", "-c", good)
     rig.check(p.returncode == 0, f"a good file: {p.returncode} {p.stderr.strip()!r}")
+    guessed = rig.write("guessed.conf", "[event:page-faults]\nsamples_per_second = 10\n")
+    p = run("--check-config", "-c", guessed)
+    rig.check(p.returncode == 0 and "[event:page-faults]" in p.stderr and "use period" in p.stderr,
+              f"sums that the kernel guesses: {p.stderr.strip()!r}")
 
     os.mkdir(good + ".d")
     rig.write("good.conf.d/20.conf", "[profiler]\nsamples_per_second = 31\n")
