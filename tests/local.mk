@@ -185,7 +185,7 @@ EXTRA_DIST += \
 	tests/workloads/vdso.expect \
 	tests/workloads/waits.c
 EXTRA_DIST += tests/bench/agreement.py tests/bench/offcpu-peers.py \
-	tests/bench/pairs.c tests/bench/pauses.py tests/bench/readers.py tests/bench/spans.py \
+	tests/bench/pairs.c tests/bench/pauses.py tests/bench/readers.py tests/bench/shares.py tests/bench/spans.py \
 	tests/bench/runtimes-peers.py tests/bench/runtimes.py tests/system/allocators.py \
 	tests/system/attributes.py tests/system/events.py tests/system/goroutines.py \
 	tests/system/hostile_interpreters.py tests/system/hostile_spans.py \
