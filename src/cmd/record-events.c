@@ -349,7 +349,8 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 
 	if (!e->period && !e->rate_hz) {
 		e->period = o->period;
-		e->rate_hz = (uint32_t)o->rate_hz;
+		/* -F is meant for CPU time: of pages at a rate the kernel would guess the sum. */
+		e->rate_hz = e->event.bytes ? 0 : (uint32_t)o->rate_hz;
 	}
 	if (e->period && time && e->period < MIN_TIME_COUNT)
 		return options_refuse(o->command,

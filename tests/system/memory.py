@@ -141,6 +141,10 @@ def errors(directory):
 def beside_time(directory):
     out = record("-e", "cpu-clock", "--memory", "-o", rig.path("both.pb.gz"), "--", *growth(directory, 16, 0))
     rig.check(re.search(r"^  memory_growth +[\d,]+ ", out, re.M) and "  cpu-clock " in out, "two types in one capture")
+    # A rate is that of CPU time: at a rate the kernel guesses how many pages a sample stands for.
+    out = record("--memory", "-F", "499", "-o", rig.path("both.folded"), "--", *growth(directory, 16, 0))
+    small, seen = truth(out)[0], under(rig.read_folded(rig.path("both.folded")), "growth_small")
+    rig.check(abs(seen - small) < 0.05 * small, f"a rate is not that of memory growth: {seen} bytes of {small}")
 
 
 def captures_of(name):
