@@ -123,7 +123,7 @@ tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
-EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c tests/bench/allocations.py tests/bench/memory.py
+EXTRA_DIST += tests/bench/offcpu.py tests/bench/allocations.py tests/bench/memory.py
 
 check_PROGRAMS += tests/unit/test-go-program
 tests_unit_test_go_program_SOURCES = tests/unit/test-go-program.c tests/unit/go-builds.h tests/unit/compile.h tests/unit/workshop.h tests/unit/test.h
