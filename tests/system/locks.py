@@ -155,7 +155,7 @@ def told(sink, event, frame):
 
 
 def refusals():
-    for args, word in ((["-C", "0"], "-C"), (["-e", "page-faults,cs,minor-faults,cpu-clock"], "3 at most")):
+    for args, word in ((["-C", "0"], "-C"), (["-e", "page-faults,cs,minor-faults,cpu-clock"], "3 with --locks")):
         p = subprocess.run([rig.perfwalk(), "record", "--locks", *args, "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True, timeout=60, check=False)
         rig.check(p.returncode == 2 and word in p.stdout, f"refused: {' '.join(args)}: {p.stdout.strip()[:120]}")
