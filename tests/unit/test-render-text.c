@@ -247,6 +247,41 @@ static void test_summary_of_stacks(void)
 	profile_deinit(&p);
 }
 
+/* All of four CPUs are busy, and readers may have preempted the sampled threads. */
+static void test_summary_of_readers(void)
+{
+	static const struct {
+		uint32_t rate_hz, runtime;
+		uint64_t n_spans;
+		int64_t value;
+		bool told;
+	} cases[] = {
+		{499, PROFILE_RUNTIME_CPYTHON, 0, 19000, true},
+		{499, PROFILE_RUNTIME_RUBY, 0, 19000, true},
+		{499, PROFILE_RUNTIME_JVM, 1, 19000, true},
+		{499, PROFILE_RUNTIME_JVM, 0, 19000, false},
+		{499, PROFILE_RUNTIME_CPYTHON, 0, 10000, false},
+		{199, PROFILE_RUNTIME_CPYTHON, 0, 9000, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile p;
+		char *text;
+
+		synthetic_small(&p);
+		(void)profile_add_runtime(&p, cases[i].runtime);
+		p.types[0].rate_hz = cases[i].rate_hz;
+		p.types[0].period_ns = UINT64_C(1000000000) / cases[i].rate_hz;
+		p.types[0].samples.items[0].value = cases[i].value;
+		p.counters[PROFILE_SPANS_LINKED] = cases[i].n_spans;
+		text = render(&p, summary_80);
+		CHECK_INT(strstr(text, "shares are off") != NULL, ==, cases[i].told);
+		CHECK_INT(widest(text), <=, 80);
+		free(text);
+		profile_deinit(&p);
+	}
+}
+
 static void test_empty(void)
 {
 	struct profile p;
@@ -291,6 +326,7 @@ int main(int argc, char **argv)
 	RUN(test_tree);
 	RUN(test_summary);
 	RUN(test_summary_of_stacks);
+	RUN(test_summary_of_readers);
 	RUN(test_empty);
 	RUN(test_broken_stream);
 	return 0;
