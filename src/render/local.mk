@@ -36,6 +36,7 @@ librender_a_SOURCES = \
 	src/render/summary.c \
 	src/render/summary-memory.c src/render/summary-memory.h \
 	src/render/summary-page.c src/render/summary-page.h \
+	src/render/summary-shares.c src/render/summary-shares.h \
 	src/render/summary-waits.c src/render/summary-waits.h \
 	src/render/svg.c \
 	src/render/table.c src/render/table.h \

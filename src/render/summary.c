@@ -15,6 +15,7 @@
 #include "src/render/render.h"
 #include "src/render/summary-memory.h"
 #include "src/render/summary-page.h"
+#include "src/render/summary-shares.h"
 #include "src/render/summary-waits.h"
 #include "src/render/table.h"
 #include "util/cleanup.h"
@@ -27,7 +28,6 @@
 #define N_OWNERS    8
 #define MIN_WIDTH   60
 #define MAX_WIDTH   400
-#define MAX_EVEN_HZ 200
 #define TREE_FLAGS  (CALLTREE_MODULES | CALLTREE_CALLERS)
 
 /* An event and its period. */
@@ -204,38 +204,6 @@ static void put_types(const struct summary_page *pg)
 		put_count(pg, SUMMARY_PLAIN, name, n_in_values(&view.types[0]), 0,
 			  format_type(&view, total, worth, sizeof(worth)));
 	}
-}
-
-#define OR_IS_ROW(kind, ...) || m->runtime == PROFILE_RUNTIME_##kind
-
-/* Those of chains and spans, which read while the sampled thread stands still. */
-static bool had_readers(const struct summary_page *pg)
-{
-	bool any = pg->counters[PROFILE_SPANS_LINKED] + pg->counters[PROFILE_SPANS_OUTSIDE] > 0;
-
-	for (uint32_t i = 0; i < pg->p->modules.n && !any; i++) {
-		const struct profile_module *m = &pg->p->modules.items[i];
-
-		any = m->kind == PROFILE_MODULE_RUNTIME && (false RUNTIMES_WITH_CHAIN(OR_IS_ROW));
-	}
-	return any;
-}
-
-/*
- * Then the kernel chooses anew who runs. Where CPUs have more work than they can do, and the next
- * sample comes before it would have done so itself, threads that sleep now and then lose samples to
- * those that never sleep (tests/bench/shares.py).
- */
-static void put_shift(const struct summary_page *pg, const struct render_info *info)
-{
-	const struct profile_type *t = &pg->p->types[0];
-	uint64_t window_ns = pg->p->end_unix_ns - pg->p->start_unix_ns;
-	double busy_ns = (double)pg->total * (double)t->period_ns;
-
-	if (t->rate_hz > MAX_EVEN_HZ && had_readers(pg) &&
-	    busy_ns >= 0.9 * (double)window_ns * info->n_cpus)
-		summary_put_fact(pg, "  shares are off", "up to 30%",
-				 "readers at over 200 Hz: try -F 199");
 }
 
 static void put_losses(const struct summary_page *pg)
@@ -676,7 +644,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		put_head(&pg, info);
 		fputc('\n', out);
 		put_losses(&pg);
-		put_shift(&pg, info);
+		summary_put_uneven(&pg, info->n_cpus);
 		summary_put_states(&pg);
 		put_stacks(&pg);
 		put_spans(&pg);
