@@ -247,8 +247,9 @@ static void test_summary_of_stacks(void)
 	profile_deinit(&p);
 }
 
-/* All of four CPUs are busy, and readers may have preempted the sampled threads. */
-static void test_summary_of_readers(void)
+/* All of four CPUs are busy. Readers may have preempted the sampled threads, or samples may be in
+ * step with the kernel's ticks. */
+static void test_summary_of_shares(void)
 {
 	static const struct {
 		uint32_t rate_hz, runtime;
@@ -262,6 +263,12 @@ static void test_summary_of_readers(void)
 		{499, PROFILE_RUNTIME_JVM, 0, 19000, false},
 		{499, PROFILE_RUNTIME_CPYTHON, 0, 10000, false},
 		{199, PROFILE_RUNTIME_CPYTHON, 0, 9000, false},
+		{99, PROFILE_RUNTIME_JVM, 0, 4500, false},
+		{997, PROFILE_RUNTIME_JVM, 0, 45000, false},
+		{100, PROFILE_RUNTIME_JVM, 0, 4500, true},
+		{200, PROFILE_RUNTIME_JVM, 0, 9000, true},
+		{500, PROFILE_RUNTIME_JVM, 0, 22000, true},
+		{500, PROFILE_RUNTIME_JVM, 0, 10000, false},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -326,7 +333,7 @@ int main(int argc, char **argv)
 	RUN(test_tree);
 	RUN(test_summary);
 	RUN(test_summary_of_stacks);
-	RUN(test_summary_of_readers);
+	RUN(test_summary_of_shares);
 	RUN(test_empty);
 	RUN(test_broken_stream);
 	return 0;
