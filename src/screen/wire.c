@@ -67,7 +67,8 @@ static int write_all(FILE *f, const struct top_table *t)
 		put_text(f, t, r->comm);
 		put_text(f, t, r->owner);
 	}
-	(void)fwrite(t->nodes.items, sizeof(*t->nodes.items), t->nodes.n, f);
+	if (t->nodes.n > 0)
+		(void)fwrite(t->nodes.items, sizeof(*t->nodes.items), t->nodes.n, f);
 	return fflush(f) != 0 || ferror(f) ? -EIO : 0;
 }
 

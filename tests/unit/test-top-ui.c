@@ -331,9 +331,13 @@ static int read_bytes_as_table(const uint8_t *bytes, size_t n)
 static void test_wire(void)
 {
 	_cleanup_close_ int fd = -EBADF;
+	static const struct top_table nothing;
 	static uint8_t bytes[4096];
 	ssize_t n;
 
+	fd = top_table_write(&nothing);
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
 	fill();
 	add("evil\033[2J", "x", "", 10, 0, 1);
 	sum.in_use = true;
