@@ -22,7 +22,7 @@ struct cpu_events {
 	struct ring sample, sideband; /* kept, not read */
 	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
 	uint64_t refilled_ns;	      /* the last grant of a budget; 0: none since it counts */
-	bool rests;
+	bool rests;		      /* it had enough samples, until events_refill() */
 };
 
 /* What to sample. Every pointer is borrowed for the life of the events. */
