@@ -14,7 +14,7 @@
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 /* Samples of a CPU in a quarter of a second, if three of four places are known: of one stack, or of
  * several, among which their time is split. */
-#define ENOUGH		64
+#define ENOUGH		512
 #define ENOUGH_TO_SPLIT 1024
 #define MOST		4
 #define FEW		64 /* samples that say little of all */

@@ -812,9 +812,9 @@ static void test_enough(void)
 	offer(s, &sleep_at_10, 100, 1);
 	CHECK_INT(switches_enough_stacks(s), ==, UINT32_MAX);
 	offer(s, &sleep_at_10, 100, 0);
-	CHECK_INT(switches_enough_stacks(s), ==, 64);
+	CHECK_INT(switches_enough_stacks(s), ==, 512);
 	offer(s, &sleep_at_10, 30, 1);
-	CHECK_INT(switches_enough_stacks(s), ==, 64);
+	CHECK_INT(switches_enough_stacks(s), ==, 512);
 	offer(s, &sleep_at_10, 100, 1);
 	CHECK_INT(switches_enough_stacks(s), ==, UINT32_MAX);
 	other.stack = 1;
