@@ -40,7 +40,7 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 	if (m->type == MESSAGE_STACK_SIZE && who.kind == PEER_PROFILER)
 		broker_resize_stacks(b, m->stack_size.bytes);
 	if (m->type == MESSAGE_ENOUGH && who.kind == PEER_PROFILER)
-		broker_rest_blocks(b, m);
+		broker_rest_event(b, m);
 	if (m->type == MESSAGE_INTERPRETER && who.kind == PEER_PROFILER)
 		broker_add_client(b, m);
 	if (m->type == MESSAGE_CLIENT_GONE && who.kind == PEER_PROFILER)

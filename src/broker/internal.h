@@ -170,8 +170,8 @@ int broker_add_turns(struct broker *b);
 void broker_look_at_switches(struct broker *b);
 /* Starts the turns anew: before events are enabled, and after they were stopped. */
 void broker_begin_turns(struct broker *b);
-/* MESSAGE_ENOUGH. */
-void broker_rest_blocks(struct broker *b, const struct message *m);
+/* MESSAGE_ENOUGH: the event stands still on that CPU until the next grant. */
+void broker_rest_event(struct broker *b, const struct message *m);
 /* By how much the budget divides the rate of all events. */
 static inline uint32_t broker_rate_divisor(const struct broker *b)
 {

@@ -82,7 +82,7 @@ static bool is_granted(enum sample_use use)
 }
 
 /* Those of whole CPUs have a budget that the kernel keeps. */
-void broker_rest_blocks(struct broker *b, const struct message *m)
+void broker_rest_event(struct broker *b, const struct message *m)
 {
 	uint32_t index = m->cpu.index;
 

@@ -30,7 +30,7 @@ struct profiler {
 	struct merger *merger;
 	struct ledger *ledger; /* of its rings */
 	struct kept_blocks *blocks;
-	struct block_grants *block_grants, *wakeup_grants;
+	struct block_grants *block_grants, *wakeup_grants; /* of events of tasks */
 	int ledger_fd, blocks_fd;
 	struct attribution *attribution;
 	struct handover *handover;

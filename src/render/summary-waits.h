@@ -3,7 +3,7 @@
 /* Threads that waited in the summary of a capture: prints waits.h as lines and tables. */
 struct summary_page;
 
-/* Prints the time of all threads that switched, by state; nothing if none did. */
+/* Prints the time of all threads that are known, by state; nothing without any. */
 void summary_put_states(const struct summary_page *pg);
 /* Prints the blocked time of programs that tell their spans, by what is known of their spans;
  * nothing without any. */
