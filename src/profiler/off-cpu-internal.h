@@ -43,7 +43,7 @@ struct off_cpu {
 	struct wall_time *wall;	   /* NULL: nor for wall time */
 	uint64_t begin_ns;	   /* of the window */
 	bool follows;		   /* no pause since the last record */
-	uint32_t own_pid, broker_pid;
+	uint32_t broker_pid;
 	const struct ledger *ledger;   /* NULL: nobody stops the events */
 	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
 	struct switch_stack *scratch;

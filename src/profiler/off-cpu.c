@@ -25,11 +25,14 @@
 
 /* ---- Whose time is taken ---- */
 
-/* Ours is not: we run because others do. */
+/*
+ * Ours is not: we run because others do. In captures of the host, the broker has no children but
+ * our processes: a command that it starts is a task that is captured.
+ */
 static bool is_ours(const struct off_cpu *o, const struct host_process *p)
 {
-	return p->pid == o->own_pid || p->pid == o->broker_pid ||
-	       (p->parent_pid == o->broker_pid && strcmp(p->comm, "perfwalk") == 0);
+	return !o->a->setup->of_tasks &&
+	       (p->pid == o->broker_pid || p->parent_pid == o->broker_pid);
 }
 
 static bool wants(void *ctx, const struct switch_out *out)
@@ -81,7 +84,6 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->by_tid = a->setup->of_tasks || o->events[blocks].options.switch_fields.plain;
 	o->other_numbers = a->setup->other_numbers && !o->by_tid;
 	callbacks.longest_apart = wakeups != UINT32_MAX;
-	o->own_pid = (uint32_t)getpid();
 	o->broker_pid = (uint32_t)getppid();
 	o->scratch =
 		malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + ATTRIBUTION_MAX_KEPT(a)) *

@@ -589,6 +589,23 @@ def of_many_threads_that_hang():
     rig.end(p)
 
 
+def of_the_host_without_its_own():
+    """perfwalk's processes wait because others do. One of another program may have such a name, as PipeWire's have."""
+    program = rig.path("pw-opener")
+    shutil.copy("/bin/sleep", program)
+    other = rig.start([program, "1000"])
+    fd = os.open(rig.path("own.txt"), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+    p = rig.start([rig.perfwalk(), "record", "-a", "--off-cpu", "--idle", "-d", "2", "-o", "own.perf.txt"], cwd=rig.workdir(), stdout=fd, stderr=fd)
+    rig.wait_for("the capture begins", lambda: b"recording" in os.pread(fd, 4096, 0), 30)
+    own = {p.pid, *rig.children_of(p.pid)}
+    rig.check(p.wait(60) == 0 and len(own) > 3, f"a capture of the host by {len(own)} processes")
+    blocked = re.findall(r"^(\S+) +(\d+)/\d+ .* off_cpu:", contents("own.perf.txt"), re.M)
+    rig.check(("pw-opener", str(other.pid)) in blocked, "another program's process is among the blocked")
+    told = {(comm, pid) for comm, pid in blocked if int(pid) in own}
+    rig.check(not told, f"its own processes are not: {told}")
+    rig.end(other)
+
+
 def contents(name):
     with open(rig.path(name), encoding="utf-8") as f:
         return f.read()
@@ -643,6 +660,7 @@ def main():
     of_a_process_that_hangs(of_the_host=True)
     of_a_process_that_hangs(*rig.WITHOUT_TRACEFS, of_the_host=True)
     of_many_threads_that_hang()
+    of_the_host_without_its_own()
     of_one_that_only_sleeps()
     beside_memory(program)
     idle_threads()
