@@ -437,6 +437,15 @@ static void on_context(void *ctx, const struct blocked_context *context)
 	attribution_context(p->attribution, context);
 }
 
+static bool look_for_newcomers(void *ctx)
+{
+	struct profiler *p = ctx;
+	uint64_t before = p->n_sideband;
+
+	drain(p);
+	return p->n_sideband != before;
+}
+
 static int set_up_readers(struct profiler *p)
 {
 	const struct readers_callbacks callbacks = {on_reader_joined, on_context, p};
@@ -444,7 +453,7 @@ static int set_up_readers(struct profiler *p)
 
 	if (r == 0)
 		r = attribution_set_readers(p->attribution, p->readers);
-	return r < 0 ? r : newcomers_new(&p->newcomers, p->role.loop, on_drain_timer, p);
+	return r < 0 ? r : newcomers_new(&p->newcomers, p->role.loop, look_for_newcomers, p);
 }
 
 static int on_text(void *ctx, const struct message *m, int fd)

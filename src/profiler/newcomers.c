@@ -13,33 +13,38 @@
 
 struct newcomers {
 	struct loop *loop;
-	void (*look)(void *ctx);
+	bool (*look)(void *ctx);
 	void *ctx;
 	int timer;
-	bool due;
+	bool due, again; /* a look; one more after one that found something */
 	uint64_t looked_ns;
-	ARRAY(int) woken; /* not watched until the next look */
+	ARRAY(int) woken; /* not watched */
 };
 
 static void watch(struct newcomers *n, int fd);
 
 /*
  * Nobody tells what was written between the wake-up and now: epoll asks a ring when it is added,
- * and again before it reports it, and a ring tells only once. So such a look has another one
- * behind it.
+ * and again before it reports it, and a ring tells only once. So a look that finds something, or
+ * begins to watch, has another one behind it. While one after the other finds something, the timer
+ * does, and the rings are left alone.
  */
 static void on_timer(void *ctx)
 {
 	struct newcomers *n = ctx;
+	bool found, watched = n->woken.n == 0;
 
-	n->due = n->woken.n > 0;
 	n->looked_ns = clock_monotonic_ns();
-	n->look(n->ctx);
+	found = n->look(n->ctx);
+	n->due = found || !watched;
 	if (n->due)
 		loop_set_timer(n->loop, n->timer, GAP_NS);
-	for (uint32_t i = 0; i < n->woken.n; i++)
-		watch(n, n->woken.items[i]);
-	array_clear(&n->woken);
+	if (!found || !n->again) {
+		for (uint32_t i = 0; i < n->woken.n; i++)
+			watch(n, n->woken.items[i]);
+		array_clear(&n->woken);
+	}
+	n->again = found;
 }
 
 static uint64_t delay_ns(const struct newcomers *n)
@@ -70,7 +75,7 @@ static void watch(struct newcomers *n, int fd)
 	(void)loop_add_fd(n->loop, fd, EPOLLIN, on_records, n);
 }
 
-int newcomers_new(struct newcomers **ret, struct loop *loop, void (*look)(void *ctx), void *ctx)
+int newcomers_new(struct newcomers **ret, struct loop *loop, bool (*look)(void *ctx), void *ctx)
 {
 	_cleanup_(newcomers_freep) struct newcomers *n = calloc(1, sizeof(*n));
 

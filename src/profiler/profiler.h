@@ -44,6 +44,7 @@ struct profiler {
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
 	uint64_t drained_ns;	   /* all records up to that time (perf clock) were read */
+	uint64_t n_sideband;	   /* records of the side bands among them */
 	uint64_t read_late_ns;	   /* what is read beside the rings, CLOCK_MONOTONIC */
 	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
 	bool finished;		   /* the last window is closed, and no record is read */

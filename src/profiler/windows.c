@@ -114,6 +114,7 @@ void profiler_drain(struct profiler *p, bool flush)
 	while (merger_next(p->merger, &r)) {
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;
+		p->n_sideband += r.from_sideband;
 		if (r.type == RECORD_SAMPLE && is_example(p, r.index))
 			count_example(p, &r);
 		if (!attribution_asks_for(p->attribution, &r))
