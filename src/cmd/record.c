@@ -325,12 +325,12 @@ static int run(struct record_run *r, struct broker_options *o)
 {
 	int e;
 
-	record_say_if_nothing_matches(&r->options);
 	record_say_what_is_left_out(&r->options);
 	record_say_what_is_guessed(&r->options);
 	e = broker_new(&r->broker, r->session.loop, o);
 	if (e < 0)
 		return e;
+	record_say_if_nothing_matches(&r->options);
 	e = broker_enable(r->broker);
 	if (e < 0)
 		return e;

@@ -569,6 +569,8 @@ static const char *why_none(const struct profile *p)
 		       "program is; and a Go program picks blocks only if it calls runtime/pprof";
 	if (profile_counter(p, PROFILE_IDLE_US))
 		return "threads only waited for work, which --idle shows";
+	if (profile_counter(p, PROFILE_SAMPLES_FILTERED))
+		return "what was selected did not run; all samples were of other processes";
 	if (p->types[0].period_ns)
 		return "what was captured used no CPU time; an idle host has no samples";
 	return "this event did not happen in the selected tasks";

@@ -348,6 +348,7 @@ def refusals():
         r = rig.record(*args, "-d", "1", "-o", rig.path("never.folded"), timeout=120)
         rig.check(r.status == status and word in r.err and not os.path.exists(rig.path("never.folded")),
                   f"{' '.join(args)}: {r.status}, {r.err.strip()[:130]!r}")
+        rig.check("waits for" not in r.err, f"{' '.join(args)}: a capture that is refused does not wait")
     earlier = rig.write("earlier.folded", "what an earlier capture wrote 1\n" * 9)
     r = rig.record("-p", "4194300", "-d", "1", "-o", earlier, timeout=120)
     with open(earlier, encoding="utf-8") as f:
@@ -355,6 +356,7 @@ def refusals():
                   "a capture that is refused leaves an earlier one as it was")
     r = rig.record("-d", "100ms", "--comm", "no-such-process", "--format", "folded", "-o", earlier, "-o", "/dev/null")
     rig.check(os.path.getsize(earlier) == 0, "and one that is not begins it anew")
+    rig.check("the capture waits for one" in r.err, f"it waits for what it selects: {r.err}")
     named = rig.path("named-pipe")
     os.mkfifo(named)
     reader = rig.start(["cat", named], stdout=subprocess.PIPE)

@@ -301,6 +301,10 @@ static void test_empty(void)
 	text = render(&p, summary_80);
 	CHECK(strstr(text, "No samples"));
 	free(text);
+	p.counters[PROFILE_SAMPLES_FILTERED] = 1;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, "No samples: what was selected did not run"));
+	free(text);
 	profile_deinit(&p);
 }
 
