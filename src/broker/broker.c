@@ -427,6 +427,7 @@ void broker_stop(struct broker *b)
 	if (b->state >= BROKER_STOPPING)
 		return;
 	b->state = BROKER_STOPPING;
+	broker_end_standing(b);
 	loop_set_timer(b->loop, b->deadline_timer,
 		       b->options.stop_deadline_ns ? b->options.stop_deadline_ns : UINT64_MAX);
 	/* What a live view has not shown yet is of no use to anybody. */

@@ -253,6 +253,8 @@ void broker_has_looked(struct broker *b);
  * now, for off-CPU time, as fast as it reads that (stands.c). */
 void broker_tell_standing(struct broker *b);
 void broker_forget_standing(struct broker *b);
+/* The capture ends: the same, and tells the profiler how many it has not heard of. */
+void broker_end_standing(struct broker *b);
 /* Makes the timer for it. 0 or -errno. */
 int broker_add_standing(struct broker *b);
 /* Begins to sample (sampling.c). 0 or -errno. */

@@ -19,8 +19,12 @@
 #include "util/loop.h"
 
 #define MAX_TASKS 16384
-#define SLICE_NS  (5 * NSEC_PER_MSEC) /* of looking, between which others are served */
-#define PAUSE_NS  (2 * NSEC_PER_MSEC)
+/* Of looking, between which others are served: the profiler waits for answers while rings fill up.
+ * The first slice is enough for most hosts. */
+#define FIRST_NS (10 * NSEC_PER_MSEC)
+#define SLICE_NS (1 * NSEC_PER_MSEC)
+#define PAUSE_NS (8 * NSEC_PER_MSEC)
+#define TELL_NS	 (10 * NSEC_PER_MSEC) /* between two messages */
 
 static int read_of_task(pid_t tid, const char *name, char *text, size_t size)
 {
@@ -97,23 +101,21 @@ static bool follows_switches(const struct broker *b)
 	return false;
 }
 
-/* As many as the profiler takes now: it is killed if it does not read what it must. */
-static void tell_found(struct broker *b, uint64_t end_ns)
+/* No more than the profiler reads: a message that must come would wait behind them, while the
+ * profiler may wait for our answer. */
+static void tell_found(struct broker *b)
 {
 	struct broker_standing *s = &b->standing;
+	struct message m = {.type = MESSAGE_STANDS};
+	size_t n = s->n_found - s->n_told;
 
-	while (s->n_told < s->n_found && clock_monotonic_ns() < end_ns) {
-		struct message m = {.type = MESSAGE_STANDS};
-		size_t n = s->n_found - s->n_told;
-
-		n = n < MESSAGE_MAX_STANDS ? n : MESSAGE_MAX_STANDS;
-		m.stands.n = (uint32_t)n;
-		memcpy(m.stands.threads, &s->found[s->n_told], n * sizeof(*s->found));
-		if (supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) ==
-		    -EAGAIN)
-			return;
+	if (n == 0 || !supervisor_has_read(b->supervisor, peer_only(PEER_PROFILER)))
+		return;
+	n = n < MESSAGE_MAX_STANDS ? n : MESSAGE_MAX_STANDS;
+	m.stands.n = (uint32_t)n;
+	memcpy(m.stands.threads, &s->found[s->n_told], n * sizeof(*s->found));
+	if (supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0) != -EAGAIN)
 		s->n_told += n;
-	}
 }
 
 void broker_forget_standing(struct broker *b)
@@ -127,13 +129,25 @@ void broker_forget_standing(struct broker *b)
 	s->n = s->next = s->n_found = s->n_told = 0;
 }
 
+void broker_end_standing(struct broker *b)
+{
+	const struct broker_standing *s = &b->standing;
+	struct message m = {.type = MESSAGE_STANDS};
+
+	/* Those that were not looked at may be threads of the kernel. */
+	m.stands.n_left = (uint32_t)(s->n - s->next + s->n_found - s->n_told);
+	if (m.stands.n_left)
+		(void)supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	broker_forget_standing(b);
+}
+
 /* The profiler asks about each process that it is told of, which takes longer than to look at all
  * threads: what they do counts from then on. */
 static void on_standing(void *ctx)
 {
 	struct broker *b = ctx;
 	struct broker_standing *s = &b->standing;
-	uint64_t end_ns = clock_monotonic_ns() + SLICE_NS;
+	uint64_t end_ns = clock_monotonic_ns() + (s->next ? SLICE_NS : FIRST_NS);
 
 	for (; s->next < s->n && clock_monotonic_ns() < end_ns; s->next++) {
 		struct message_stands *task = &s->found[s->n_found];
@@ -142,9 +156,11 @@ static void on_standing(void *ctx)
 		s->n_found += find_state(s->tasks[s->next], task) && is_target(b, task);
 	}
 	if (s->next == s->n)
-		tell_found(b, end_ns);
-	if (s->next < s->n || s->n_told < s->n_found)
+		tell_found(b);
+	if (s->next < s->n)
 		loop_set_timer(b->loop, s->timer, PAUSE_NS);
+	else if (s->n_told < s->n_found)
+		loop_set_timer(b->loop, s->timer, TELL_NS);
 	else
 		broker_forget_standing(b);
 }

@@ -9,8 +9,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <linux/sockios.h>
 
 #include "src/broker/answer.h"
 #include "src/broker/blame.h"
@@ -298,6 +300,14 @@ int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct m
 	const struct child *c = children_find(&s->children, who);
 
 	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, fds, n_fds);
+}
+
+bool supervisor_has_read(struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = children_find(&s->children, who);
+	int n_bytes = 0;
+
+	return !c || c->control < 0 || ioctl(c->control, SIOCOUTQ, &n_bytes) < 0 || n_bytes == 0;
 }
 
 static void child_gone(struct supervisor *s, const struct child *c, bool clean)

@@ -122,6 +122,9 @@ void supervisor_sent(struct supervisor *s, struct peer_id who, int r);
  * one child can make the broker send to another. */
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m,
 			const int *fds, size_t n_fds);
+/* Has it read all that it was sent, or is it not there? Its queue holds few messages, so what can
+ * wait leaves room for what cannot. */
+bool supervisor_has_read(struct supervisor *s, struct peer_id who);
 /* Iterates over all children of the table, in its order, whether they run or not. *at is 0 for the
  * first. false: there are no more. */
 bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret);

@@ -348,7 +348,7 @@ struct message {
 			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
 		} ask_blocked;
 		struct {
-			uint32_t n, reserved;
+			uint32_t n, n_left; /* the latter: of how many we never tell */
 			struct message_stands {
 				uint64_t time_ns; /* CLOCK_MONOTONIC */
 				uint64_t sp, ip;
