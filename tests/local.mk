@@ -154,7 +154,7 @@ EXTRA_DIST += \
 	tests/workloads/host.c \
 	tests/workloads/leak.c \
 	tests/workloads/liar.c \
-	tests/workloads/switches.c tests/workloads/told.c \
+	tests/workloads/sleepers.c tests/workloads/switches.c tests/workloads/told.c \
 	tests/workloads/host.expect \
 	tests/workloads/jit.c \
 	tests/workloads/jit.expect \

@@ -427,6 +427,8 @@ void attribution_end(struct attribution *a)
 {
 	if (a->allocations)
 		allocations_end(a->allocations);
+	if (a->off_cpu)
+		off_cpu_end(a->off_cpu);
 }
 
 void attribution_miss_ends(struct attribution *a)
@@ -571,8 +573,8 @@ void attribution_add_target(struct attribution *a, uint32_t pid)
 
 void attribution_stands(struct attribution *a, const struct message *m)
 {
-	for (uint32_t i = 0; a->off_cpu && i < m->stands.n && i < MESSAGE_MAX_STANDS; i++)
-		off_cpu_stands(a->off_cpu, &m->stands.threads[i]);
+	if (a->off_cpu && m->stands.n <= MESSAGE_MAX_STANDS)
+		off_cpu_stands(a->off_cpu, m->stands.threads, m->stands.n, m->stands.n_left);
 }
 
 bool attribution_follows_blocks(const struct attribution *a)

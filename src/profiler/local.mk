@@ -54,6 +54,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/setup.h \
 	src/profiler/second-source.c src/profiler/second-source.h \
 	src/profiler/spans.c \
+	src/profiler/standing.c src/profiler/standing.h \
 	src/profiler/switch-places.c \
 	src/profiler/switch-stacks.c \
 	src/profiler/switches.c src/profiler/switches.h \
@@ -149,6 +150,10 @@ tests_unit_test_block_proofs_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-switches
 tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h
 tests_unit_test_switches_LDADD = libprofiler.a libutil.a
+
+check_PROGRAMS += tests/unit/test-standing
+tests_unit_test_standing_SOURCES = tests/unit/test-standing.c tests/unit/test.h
+tests_unit_test_standing_LDADD = libprofiler.a libutil.a
 
 check_PROGRAMS += tests/unit/test-blocked-call
 tests_unit_test_blocked_call_SOURCES = tests/unit/test-blocked-call.c tests/unit/test.h

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Shared by the files of off-cpu.h: off-cpu.c takes records and closes the window, off-cpu-stacks.c
- * keeps stacks of blocks, off-cpu-late.c reads more of them, off-cpu-spans.c finds their spans, and
+ * keeps stacks of blocks, off-cpu-late.c reads more of them and
+ * asks about standing threads, off-cpu-spans.c finds their spans, and
  * off-cpu-samples.c makes samples.
  */
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 #include "src/profile/profile.h"
 #include "src/profiler/block-proofs.h"
 #include "src/profiler/off-cpu.h"
+#include "src/profiler/standing.h"
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 
@@ -48,6 +50,9 @@ struct off_cpu {
 	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
 	struct switch_stack *scratch;
 	uint8_t *late_bytes; /* scratch */
+	struct standing standing;
+	uint64_t standing_ns; /* when it was asked about some of them */
+	uint32_t n_dropped;   /* of them */
 	/* Plain switches: the last place that was sampled on a CPU, by its number. */
 	struct switch_out spots[OFF_CPU_MAX_SPOTS];
 	/* Threads whose end was told, by their number: their last switch is still to come. */

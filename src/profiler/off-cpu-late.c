@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the stacks of threads that have been blocked for long and whose stack is unknown. */
+/* Reads the stacks of threads that have been blocked for long and whose stack is unknown; before
+ * that, asks about those that were found blocked. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,10 +17,16 @@
 #include "src/profiler/walk.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #define MAX_LATE    32			 /* reads between two drains */
 #define LATE_NS	    (20 * NSEC_PER_MSEC) /* of reads between two drains, at most */
 #define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
+
+/* Of questions about standing threads: half of what the host model may ask is for others. */
+#define STANDING_GAP_NS	   (200 * NSEC_PER_MSEC)
+#define STANDING_NS	   (20 * NSEC_PER_MSEC)
+#define STANDING_PROCESSES 60
 
 /* Its switch was recorded, with registers. */
 static bool has_spot(const struct switch_out *block)
@@ -33,7 +40,7 @@ static bool has_spot(const struct switch_out *block)
 
 /* ---- Frames of interpreters ---- */
 
-struct standing {
+struct still_thread {
 	struct attribution *a;
 	uint32_t own_tid;
 };
@@ -41,7 +48,7 @@ struct standing {
 static enum frame_source_answer ask_blocked(void *ctx, const struct frame_source_sample *sample,
 					    struct runtime_frames *ret)
 {
-	const struct standing *t = ctx;
+	const struct still_thread *t = ctx;
 	const struct process_state *s = sample->process->user;
 
 	return s && s->blocked ? blocked_chain_ask(s->blocked, t->own_tid, sample, ret)
@@ -52,7 +59,7 @@ static enum frame_source_answer ask_blocked(void *ctx, const struct frame_source
 static enum profile_marker add_runtime_frames(struct attribution *a, const struct record *r,
 					      uint32_t n, uint32_t own_tid)
 {
-	struct standing t = {a, own_tid};
+	struct still_thread t = {a, own_tid};
 	const struct frame_source source = {.ask = ask_blocked, .ctx = &t};
 	enum profile_marker marker;
 	struct runtime_frames frames;
@@ -136,12 +143,68 @@ static void read_block(struct off_cpu *o, const struct switch_out *block, uint64
 	off_cpu_see_lock(o, block);
 }
 
+/* ---- Threads that were found standing ---- */
+
+static void begin_to_stand(struct off_cpu *o, const struct message_stands *thread)
+{
+	bool plain = o->events[o->blocks].options.switch_fields.plain;
+	const struct switch_out out = {
+		.time_ns = thread->time_ns,
+		.sp = plain ? 0 : thread->sp,
+		.ip = plain ? 0 : thread->ip,
+		.id = thread->tid,
+		.pid = thread->pid,
+		.tid = thread->tid,
+		.how = thread->runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
+	};
+
+	switches_stands(o->switches, &out);
+}
+
+static void ask_about_standing(struct off_cpu *o, uint64_t now_ns)
+{
+	const struct host_stats *h = host_stats(o->a->host);
+	uint64_t last = h->infos + STANDING_PROCESSES, deferred = h->deferred;
+	struct message_stands thread;
+
+	if (now_ns - o->standing_ns < STANDING_GAP_NS)
+		return;
+	o->standing_ns = now_ns;
+	while (h->infos < last && h->deferred == deferred &&
+	       clock_monotonic_ns() - now_ns < STANDING_NS && standing_next(&o->standing, &thread))
+		begin_to_stand(o, &thread);
+}
+
+void off_cpu_stands(struct off_cpu *o, const struct message_stands *threads, uint32_t n,
+		    uint32_t n_left)
+{
+	if (o->a->other_clock || o->other_numbers)
+		return;
+	o->n_dropped += n_left;
+	for (uint32_t i = 0; i < n; i++)
+		standing_add(&o->standing, &threads[i]);
+	ask_about_standing(o, clock_monotonic_ns());
+}
+
+void off_cpu_end(struct off_cpu *o)
+{
+	uint32_t n = o->n_dropped + standing_clear(&o->standing);
+
+	if (n)
+		log_warning("off-CPU time lacks up to %u threads that did not run: there are more "
+			    "than so short a capture can look at",
+			    n);
+}
+
+/* ---- Stacks ---- */
+
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
 {
 	uint64_t begin = clock_monotonic_ns();
 	struct switch_out blocks[MAX_LATE];
 	uint32_t n;
 
+	ask_about_standing(o, begin);
 	if (o->a->other_clock || o->a->frame_pointers)
 		return;
 	off_cpu_judge(o, time_ns);

@@ -85,6 +85,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->other_numbers = a->setup->other_numbers && !o->by_tid;
 	callbacks.longest_apart = wakeups != UINT32_MAX;
 	o->broker_pid = (uint32_t)getppid();
+	standing_init(&o->standing);
 	o->scratch =
 		malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + ATTRIBUTION_MAX_KEPT(a)) *
 						     sizeof(*o->scratch->addresses));
@@ -106,6 +107,7 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 struct off_cpu *off_cpu_free(struct off_cpu *o)
 {
 	if (o) {
+		standing_deinit(&o->standing);
 		block_proofs_free(o->proofs);
 		switches_free(o->switches);
 		lock_places_free(o->locks);
@@ -375,6 +377,7 @@ static void on_life(struct off_cpu *o, const struct record *r)
 		note_end(o, id, false);
 		note_birth(o, r, o->other_numbers ? 0 : r->tid, false);
 	} else if (r->type == RECORD_EXIT) {
+		standing_end(&o->standing, r->tid);
 		if (o->events[o->blocks].options.switch_fields.plain ||
 		    switches_knows(o->switches, id))
 			note_end(o, id, true);
@@ -439,23 +442,6 @@ void off_cpu_renamed(struct off_cpu *o, const struct record *r)
 		switches_judge(o->switches, &out);
 }
 
-void off_cpu_stands(struct off_cpu *o, const struct message_stands *thread)
-{
-	bool plain = o->events[o->blocks].options.switch_fields.plain;
-	const struct switch_out out = {
-		.time_ns = thread->time_ns,
-		.sp = plain ? 0 : thread->sp,
-		.ip = plain ? 0 : thread->ip,
-		.id = thread->tid,
-		.pid = thread->pid,
-		.tid = thread->tid,
-		.how = thread->runs ? SWITCH_PREEMPTED : SWITCH_BLOCKED,
-	};
-
-	if (!o->a->other_clock && !o->other_numbers)
-		switches_stands(o->switches, &out);
-}
-
 void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l)
 {
 	o->ledger = l;
@@ -476,6 +462,7 @@ uint32_t off_cpu_enough_stacks(struct off_cpu *o)
 void off_cpu_lost_lives(struct off_cpu *o)
 {
 	memset(o->ended, 0, sizeof(o->ended));
+	o->n_dropped += standing_clear(&o->standing);
 }
 
 static int by_time(const void *a, const void *b)

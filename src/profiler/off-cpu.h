@@ -27,19 +27,23 @@ struct off_cpu *off_cpu_free(struct off_cpu *o);
 void off_cpu_record(struct off_cpu *o, const struct record *r);
 /* The host model has the new name of a thread: is its time wanted? Comes after off_cpu_record(). */
 void off_cpu_renamed(struct off_cpu *o, const struct record *r);
-/* All switches up to that time were taken: reads the stacks of threads that have been blocked for
- * long and whose stack is unknown. */
+/* All switches up to that time were taken: asks about some threads that were found standing, and
+ * reads the stacks of those that have been blocked for long and whose stack is unknown. */
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
 /* The span of a thread that has been blocked for long, as a reader answers. */
 void off_cpu_span(struct off_cpu *o, const struct blocked_context *context);
-/* Takes MESSAGE_STANDS: a thread whose last switch came before all records. */
-void off_cpu_stands(struct off_cpu *o, const struct message_stands *thread);
+/* Takes MESSAGE_STANDS: n threads whose last switch came before all records.
+ * There are n_left more. */
+void off_cpu_stands(struct off_cpu *o, const struct message_stands *threads, uint32_t n,
+		    uint32_t n_left);
 /* Switches of some CPU were lost, and no record says so. */
 void off_cpu_lost(struct off_cpu *o);
 /* As switches_enough_stacks(). */
 uint32_t off_cpu_enough_stacks(struct off_cpu *o);
 /* Records of the lives of threads were lost: whose end was told may be another thread by now. */
 void off_cpu_lost_lives(struct off_cpu *o);
+/* The last window ends: tells of the threads found standing that were not asked about. */
+void off_cpu_end(struct off_cpu *o);
 /* The window ends: all time up to time_ns (perf clock) becomes samples. pause: no switches follow
  * for now. */
 void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause);

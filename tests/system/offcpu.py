@@ -589,6 +589,18 @@ def of_many_threads_that_hang():
     rig.end(p)
 
 
+def of_many_processes_that_hang(n=3000):
+    """Whose each is takes a question, and so many of these must neither hold up the capture nor what it must be told."""
+    p = rig.start([os.path.join(rig.build_workloads("sleepers"), "sleepers"), str(n)], stdout=subprocess.PIPE, text=True)
+    rig.check(p.stdout.readline() == "ready\n", f"{n} processes that hang")
+    for seconds in "0.5", "2":
+        r = rig.record("-a", "--off-cpu", "-d", seconds, "-o", rig.path("sleepers.pb.gz"))
+        told = re.search(r"off-CPU time lacks up to (\d+) threads", r.err)
+        rig.check(r.status == 0 and "killing it" not in r.err, f"{seconds} s of {n} processes: {r.err}")
+        rig.check(told and 0 < int(told[1]) <= n + 2000, f"the rest of them are told: {r.err}")
+    rig.end(p)
+
+
 def of_the_host_without_its_own():
     """perfwalk's processes wait because others do. One of another program may have such a name, as PipeWire's have."""
     program = rig.path("pw-opener")
@@ -660,6 +672,7 @@ def main():
     of_a_process_that_hangs(of_the_host=True)
     of_a_process_that_hangs(*rig.WITHOUT_TRACEFS, of_the_host=True)
     of_many_threads_that_hang()
+    of_many_processes_that_hang()
     of_the_host_without_its_own()
     of_one_that_only_sleeps()
     beside_memory(program)

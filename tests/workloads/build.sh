@@ -42,7 +42,7 @@ musl() # as c
 build()
 {
 	case $1 in
-	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret | switches)
+	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret | sleepers | switches)
 		c "$1" "$1.c" ;;
 	hangs)
 		c "$1" hangs.c -fno-omit-frame-pointer -pthread ;;
