@@ -547,7 +547,7 @@ def interrupted_twice():
     out = rig.path("twice.folded")
     p = rig.start([rig.perfwalk(), "record", "-a", "-d", "600", "-o", out], stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
-    p.stderr.readline()  # it records
+    rig.wait_until_it_records(p)
     rig.kill(p.pid, signal.SIGSTOP)  # both wait for it
     rig.kill(p.pid, signal.SIGINT)
     rig.kill(p.pid, signal.SIGTERM)
@@ -691,7 +691,7 @@ def ends_at_start(directory):
         rig.wait_for_cpu(chain.pid, 0.05)
         p = rig.start([rig.perfwalk(), "record", "-a", "-F", "199", "-d", "0.3", "-o", rig.path("ends.folded")], stdout=subprocess.DEVNULL,
                       stderr=subprocess.PIPE, text=True)
-        p.stderr.readline()  # it records
+        rig.wait_until_it_records(p)
         time.sleep(0.02)
         rig.end(chain)
         rig.communicate(p)

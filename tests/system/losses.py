@@ -78,8 +78,7 @@ def capture(directory, roles):
     rig.wait_for("it waits", lambda: rig.comm_of(target.pid) == "counted" and state(target.pid) == "S")
     p = rig.start([rig.perfwalk(), "record", "-p", str(target.pid), "-e", "page-faults", "-o", name],
                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    err = p.stderr.readline()
-    rig.check("recording" in err, err.strip())
+    rig.wait_until_it_records(p)
     counter = Counter(target.pid)
     target.stdin.write("\n")
     target.stdin.close()

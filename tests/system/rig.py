@@ -462,6 +462,11 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def wait_until_it_records(p):
+    """Reads standard error of a capture, in which warnings may come first."""
+    check(any("recording" in line for line in iter(p.stderr.readline, "")), "it records")
+
+
 def wait_for_cpu(pid, seconds):
     """Until a process has used so much more CPU time."""
     used = cpu_seconds(pid)

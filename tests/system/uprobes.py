@@ -96,8 +96,7 @@ def check_stale(program):
     """One that is killed leaves its probes, and the next one removes them."""
     p = rig.start([rig.perfwalk(), "record", "-a", "-e", f"uprobe:{program}:work", "-o", rig.path("x.folded")],
                   stderr=subprocess.PIPE, text=True)
-    line = p.stderr.readline()
-    rig.check("recording" in line, f"it records: {line.strip()}")
+    rig.wait_until_it_records(p)
     rig.end(p, signal.SIGKILL)
     rig.wait_for("its children are gone", lambda: not left() or capture(
         "-e", f"uprobe:{program}:work", "--", program) and not left())
