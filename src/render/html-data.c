@@ -352,15 +352,15 @@ static int put_locks(FILE *out, const struct profile *p)
 		const struct lock_sum *l = &locks[i];
 
 		fputs(i ? ",[" : "[", out);
-		json_put_string(out, waits_frame_name(p, l->frame, text, sizeof(text)));
+		json_put_string(out, waits_lock_name(p, l, text, sizeof(text)));
 		fprintf(out, ",%" PRIu64 ",%" PRId64 ",", l->n, l->ns);
 		json_put_string(out, amount_text(text, sizeof(text), l->ns, "nanoseconds"));
 		fputc(',', out);
 		json_put_string(out, amount_text(text, sizeof(text), l->longest_ns, "nanoseconds"));
 		fputc(',', out);
-		json_put_string(out, waits_frame_name(p, l->waiter, text, sizeof(text)));
+		json_put_string(out, waits_caller_name(p, l->waiter, text, sizeof(text)));
 		fputc(',', out);
-		json_put_string(out, waits_frame_name(p, l->releaser, text, sizeof(text)));
+		json_put_string(out, waits_caller_name(p, l->releaser, text, sizeof(text)));
 		fputc(']', out);
 	}
 	fputc(']', out);

@@ -111,11 +111,12 @@ static void put_lock(const struct summary_page *pg, const struct lock_sum *l, in
 	fprintf(pg->out, "%8s %10s", summary_format_count(count, l->n),
 		amount_text(text, sizeof(text), l->ns, "nanoseconds"));
 	fprintf(pg->out, " %10s  ", amount_text(text, sizeof(text), l->longest_ns, "nanoseconds"));
-	summary_put_fit(pg, waits_frame_name(pg->p, l->frame, text, sizeof(text)), width, true);
+	summary_put_fit(pg, waits_lock_name(pg->p, l, text, sizeof(text)), width, true);
 	fputs("  ", pg->out);
-	summary_put_fit(pg, waits_frame_name(pg->p, l->waiter, text, sizeof(text)), width, true);
+	summary_put_fit(pg, waits_caller_name(pg->p, l->waiter, text, sizeof(text)), width, true);
 	fputs("  ", pg->out);
-	summary_put_fit(pg, waits_frame_name(pg->p, l->releaser, text, sizeof(text)), width, false);
+	summary_put_fit(pg, waits_caller_name(pg->p, l->releaser, text, sizeof(text)), width,
+			false);
 	fputc('\n', pg->out);
 }
 

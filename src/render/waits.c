@@ -90,7 +90,8 @@ uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_
 
 /* A wait, or a wake-up. */
 struct lock_use {
-	uint32_t process, frame, caller;
+	uint32_t process, frame;
+	struct wait_caller caller;
 	bool release;
 	int64_t ns, longest_ns;
 	uint64_t n;
@@ -104,36 +105,59 @@ struct open_wait {
 };
 typedef ARRAY(struct open_wait) open_waits;
 
-static const char *function_name(const struct profile *p, uint32_t frame)
+static bool begins_with_one_of(const char *text, const char *const *words, size_t n)
 {
-	const struct profile_frame *f = &p->frames.items[frame];
-
-	return f->n_lines
-		       ? profile_text(
-				 p, p->functions.items[p->lines.items[f->first_line].function].name)
-		       : "";
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(text, words[i], strlen(words[i])) == 0)
+			return true;
+	return false;
 }
 
 /* Of the way from a program's own function to the futex. */
-static bool is_inside_of_lock(const struct profile *p, uint32_t frame)
+static bool is_lock_function(const char *name)
 {
-	static const char *const modules[] = {"libc.so", "libc-", "libpthread", "ld-"};
 	static const char *const names[] = {
-		"pthread_",	 "__pthread_",	   "___pthread_", "lll_",	"__lll_",
-		"futex",	 "__futex",	   "sem_",	  "__new_sem_", "__gthr",
-		"std::",	 "sync.(",	   "runtime.",	  "PyThread_",	"PyCOND_",
+		"pthread_",	 "__pthread_",
+		"___pthread_",	 "lll_",
+		"__lll_",	 "futex",
+		"__futex",	 "sem_",
+		"__new_sem_",	 "__gthr",
+		"std::",	 "<std::sync::",
+		"<std::sys::",	 "core::ptr::drop_in_place<std::sync::",
+		"sync.(",	 "runtime.",
+		"PyThread_",	 "PyCOND_",
 		"acquire_timed", "lock_PyThread_",
 	};
-	const char *module = frame_module_name(p, p->frames.items[frame].module);
-	const char *name = function_name(p, frame);
 
-	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
-		if (strncmp(module, modules[i], strlen(modules[i])) == 0)
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
+	return begins_with_one_of(name, names, ARRAY_SIZE(names));
+}
+
+/* The function of the frame that is innermost outside of the lock's own code. The calls of a lock
+ * are inlined into it as a rule: the frame's first line has the lock's code then. PROFILE_NONE: all
+ * of the frame is the lock's, or it has no name. */
+static uint32_t find_function(const struct profile *p, uint32_t frame)
+{
+	static const char *const modules[] = {"libc.so", "libc-", "libpthread", "ld-"};
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	if (begins_with_one_of(frame_module_name(p, f->module), modules, ARRAY_SIZE(modules)))
+		return PROFILE_NONE;
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		uint32_t function = p->lines.items[f->first_line + i].function;
+		const char *name = profile_text(p, p->functions.items[function].name);
+
+		if (*name && !is_lock_function(name))
+			return function;
+	}
+	return PROFILE_NONE;
+}
+
+static struct wait_caller first_function(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	return (struct wait_caller){frame, f->n_lines ? p->lines.items[f->first_line].function
+						      : PROFILE_NONE};
 }
 
 /* The interpreted function in which the interpreter called its own native function frames[at]; at:
@@ -153,17 +177,23 @@ static uint32_t interpreted_caller(const struct profile *p, const uint32_t *fram
 		       : at;
 }
 
-/* The innermost frame outside of the lock's and the interpreter's own code, else the innermost of
- * the program. */
-static uint32_t find_caller(const struct profile *p, uint32_t stack)
+/* The innermost function outside of the lock's and the interpreter's own code, else the innermost
+ * of the program. */
+static struct wait_caller find_caller(const struct profile *p, uint32_t stack)
 {
 	uint32_t n, first = p->stacks.items[stack].n_kernel;
 	const uint32_t *frames = profile_stack_frames(p, stack, &n);
 
-	for (uint32_t i = first; i < n && !profile_is_marked(p, frames[i]); i++)
-		if (*function_name(p, frames[i]) && !is_inside_of_lock(p, frames[i]))
-			return frames[interpreted_caller(p, frames, n, i)];
-	return first < n && !profile_is_marked(p, frames[first]) ? frames[first] : PROFILE_NONE;
+	for (uint32_t i = first; i < n && !profile_is_marked(p, frames[i]); i++) {
+		uint32_t function = find_function(p, frames[i]);
+		uint32_t outer = interpreted_caller(p, frames, n, i);
+
+		if (function != PROFILE_NONE)
+			return outer == i ? (struct wait_caller){frames[i], function}
+					  : first_function(p, frames[outer]);
+	}
+	return first < n && !profile_is_marked(p, frames[first]) ? first_function(p, frames[first])
+								 : WAIT_CALLER_NONE;
 }
 
 /* The frame of the lock, next to the reason; PROFILE_NONE: the stack is no wait for a lock. */
@@ -223,14 +253,6 @@ static int add_uses(const struct profile *p, const struct profile_type *t, bool 
 	return 0;
 }
 
-/* Equal functions are one, wherever in them the calls are. */
-static uint32_t function_of(const struct profile *p, uint32_t frame)
-{
-	const struct profile_frame *f = frame == PROFILE_NONE ? NULL : &p->frames.items[frame];
-
-	return f && f->n_lines ? p->lines.items[f->first_line].function : frame;
-}
-
 static int compare_u32(uint32_t x, uint32_t y)
 {
 	return (x > y) - (x < y);
@@ -252,7 +274,12 @@ static int compare_uses(const void *a, const void *b, void *ctx)
 		r = compare_u32(x->frame, y->frame);
 	if (r == 0)
 		r = compare_u32(x->release, y->release);
-	return r ? r : compare_u32(function_of(p, x->caller), function_of(p, y->caller));
+	if (r == 0)
+		r = compare_u32(x->caller.function, y->caller.function);
+	/* Equal functions are one, wherever in them the calls are. */
+	return r || x->caller.function != PROFILE_NONE
+		       ? r
+		       : compare_u32(x->caller.frame, y->caller.frame);
 }
 
 static bool same_caller(const struct profile *p, const struct lock_use *x, const struct lock_use *y)
@@ -266,8 +293,8 @@ static struct lock_sum sum_lock(const struct profile *p, const lock_uses *uses, 
 	const struct lock_use *first = &uses->items[*at];
 	struct lock_sum sum = {.process = first->process,
 			       .frame = first->frame,
-			       .waiter = PROFILE_NONE,
-			       .releaser = PROFILE_NONE};
+			       .waiter = WAIT_CALLER_NONE,
+			       .releaser = WAIT_CALLER_NONE};
 	int64_t most_ns = -1;
 	uint64_t most_n = 0;
 
@@ -286,7 +313,8 @@ static struct lock_sum sum_lock(const struct profile *p, const lock_uses *uses, 
 		if (caller->release && n > most_n) {
 			most_n = n;
 			sum.releaser = caller->caller;
-		} else if (!caller->release && ns > most_ns && caller->caller != PROFILE_NONE) {
+		} else if (!caller->release && ns > most_ns &&
+			   caller->caller.frame != PROFILE_NONE) {
 			most_ns = ns;
 			sum.waiter = caller->caller;
 		}
@@ -336,17 +364,22 @@ int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_
 	return 0;
 }
 
-const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf, size_t size)
+const char *waits_caller_name(const struct profile *p, struct wait_caller caller, char *buf,
+			      size_t size)
 {
-	const struct profile_frame *f = frame == PROFILE_NONE ? NULL : &p->frames.items[frame];
-
-	if (!f)
+	if (caller.frame == PROFILE_NONE)
 		(void)snprintf(buf, size, "-");
-	else if (f->n_lines)
-		(void)frame_function_name(p, p->lines.items[f->first_line].function, buf, size);
+	else if (caller.function != PROFILE_NONE)
+		(void)frame_function_name(p, caller.function, buf, size);
 	else
-		(void)frame_fallback_name(p, frame, buf, size);
+		(void)frame_fallback_name(p, caller.frame, buf, size);
 	return buf;
+}
+
+const char *waits_lock_name(const struct profile *p, const struct lock_sum *lock, char *buf,
+			    size_t size)
+{
+	return waits_caller_name(p, first_function(p, lock->frame), buf, size);
 }
 
 /* ---- Threads ---- */

@@ -23,14 +23,21 @@ uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_
  */
 uint32_t waits_first_frame(const struct profile *p, uint32_t stack);
 
+/* A function that waited or released: rows of the profile. An inlined one shares its frame with
+ * others. PROFILE_NONE: the function has no name, or, as the frame, nothing is known. */
+struct wait_caller {
+	uint32_t frame, function;
+};
+#define WAIT_CALLER_NONE ((struct wait_caller){PROFILE_NONE, PROFILE_NONE})
+
 /* Contended waits for a lock of a process. */
 struct lock_sum {
 	uint32_t process, frame; /* rows of the profile; the frame names the lock */
 	int64_t ns, longest_ns;
 	uint64_t n, n_releases;
-	/* The frame of the function that waited longest, and of the one that released the lock most
-	 * often in sampled wake-ups; PROFILE_NONE: unknown. */
-	uint32_t waiter, releaser;
+	/* The function that waited longest, and the one that released the lock most often in
+	 * sampled wake-ups. */
+	struct wait_caller waiter, releaser;
 };
 
 /*
@@ -50,5 +57,10 @@ struct thread_sum {
  * frees *ret; NULL: no threads. 0 or -ENOMEM. */
 int waits_by_thread(const struct profile *p, struct thread_sum **ret, uint32_t *ret_n);
 
-/* The function of a frame that a sum names, or the lock; "-": PROFILE_NONE. Returns buf. */
-const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf, size_t size);
+/* The name of a function that a sum has; "-": nothing is known. Returns buf. */
+const char *waits_caller_name(const struct profile *p, struct wait_caller caller, char *buf,
+			      size_t size);
+
+/* The name of the sum's lock. Returns buf. */
+const char *waits_lock_name(const struct profile *p, const struct lock_sum *lock, char *buf,
+			    size_t size);

@@ -48,13 +48,20 @@ static void test_longest(void)
 
 /* ---- Where stacks begin to say something ---- */
 
-static uint32_t add_named(struct profile *p, uint32_t module, const char *name)
+/* The names of functions that are inlined, each into the next, have a | between them. */
+static uint32_t add_named(struct profile *p, uint32_t module, const char *names)
 {
-	const struct profile_function f = {.name = strtab_put(&p->strings, name)};
-	const struct profile_line line = {.function = profile_add_function(p, &f)};
-	uint32_t frame = profile_add_frame(p, module, 0x1000 + p->frames.n);
+	uint32_t frame = profile_add_frame(p, module, 0x1000 + p->frames.n), n = 0;
+	struct profile_line lines[4] = {{0}};
+	char copy[128], *rest = copy;
 
-	CHECK(profile_name_frame(p, frame, &line, 1));
+	snprintf(copy, sizeof(copy), "%s", names);
+	for (const char *name; (name = strsep(&rest, "|"));) {
+		const struct profile_function f = {.name = strtab_put(&p->strings, name)};
+
+		lines[n++].function = profile_add_function(p, &f);
+	}
+	CHECK(profile_name_frame(p, frame, lines, n));
 	return frame;
 }
 
@@ -169,7 +176,7 @@ static void check_waiter(const char *const *stack, const char *want)
 	add_wait(m, stack);
 	CHECK_INT(waits_by_lock(&m->p, &locks, &n), ==, 0);
 	CHECK_INT(n, ==, 1);
-	CHECK_STR(waits_frame_name(&m->p, locks[0].waiter, name, sizeof(name)), want);
+	CHECK_STR(waits_caller_name(&m->p, locks[0].waiter, name, sizeof(name)), want);
 	free(locks);
 	profile_deinit(&m->p);
 	free(m);
@@ -187,6 +194,18 @@ static void test_who_waits(void)
 		{{"Lfutex_wait", "Eflush", "Pcall", "Fconsume", "Peval", "Pmain"}, "flush"},
 		{{"Lfutex_wait", "Pcall", "Efilter", "Fconsume", "Eeval"}, "call"},
 		{{"Lfutex_wait", "Lread", "Fconsume", "Peval"}, "consume"},
+		{{"Lfutex_wait", "Pstd::mutex::lock()|guard|work|loop", "Pmain"}, "guard"},
+		{{"Lfutex_wait", "P__gthread_mutex_lock|std::mutex::lock()", "Pwork", "Pmain"},
+		 "work"},
+		{{"Lfutex_wait", "Lread|inlined", "Pwork"}, "work"},
+		{{"Lsyscall", "P<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+		  "Pstd::sync::poison::mutex::Mutex<T>::lock|app::take"},
+		 "app::take"},
+		{{"Lsyscall", "P<std::sys::sync::mutex::futex::Mutex>::wake",
+		  "P<std::sync::poison::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop",
+		  "Pcore::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<u64>>",
+		  "Papp::give"},
+		 "app::give"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)

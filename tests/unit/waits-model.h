@@ -124,8 +124,8 @@ static inline void waits_model_locks(struct waits_model *m)
 			MODEL_CHECK(lock < MODEL_LOCKS);
 		MODEL_CHECK(l->ns == m->lock_ns[process][lock] && l->n == m->lock_n[process][lock]);
 		MODEL_CHECK(l->n_releases == m->releases[process][lock]);
-		MODEL_CHECK(l->longest_ns >= 0 && l->waiter != PROFILE_NONE);
-		MODEL_CHECK((l->releaser == PROFILE_NONE) == (l->n_releases == 0));
+		MODEL_CHECK(l->longest_ns >= 0 && l->waiter.frame != PROFILE_NONE);
+		MODEL_CHECK((l->releaser.frame == PROFILE_NONE) == (l->n_releases == 0));
 		MODEL_CHECK(i == 0 || locks[i - 1].ns >= l->ns);
 	}
 	free(locks);
