@@ -57,6 +57,11 @@ double confidence_percent(double variance, double total)
 	return 100 * Z * sqrt(variance) / total;
 }
 
+bool confidence_covers_losses(double percent, uint64_t n_samples, uint64_t n_lost)
+{
+	return 100 * (double)n_lost <= percent * ((double)n_samples + (double)n_lost);
+}
+
 bool confidence_interval(struct weight part, struct weight whole, double *ret_low, double *ret_high)
 {
 	double n, share, middle, half;

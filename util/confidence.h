@@ -33,6 +33,9 @@ double confidence_effective_n(struct weight part, struct weight whole);
 /* By how many percent of a total that is an estimate, of that variance, it may be off. */
 double confidence_percent(double variance, double total);
 
+/* Whether that says all: the samples that were lost of n_samples + n_lost are no larger a part. */
+bool confidence_covers_losses(double percent, uint64_t n_samples, uint64_t n_lost);
+
 /* Wilson's 95% interval for the share of part in whole, as numbers from 0 to 1. false: whole has no
  * sample. */
 bool confidence_interval(struct weight part, struct weight whole, double *ret_low,

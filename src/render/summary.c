@@ -145,11 +145,18 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	return buf;
 }
 
-/* How far a total may be off, with two digits. */
-static void put_error(double variance, int64_t total, char *buf, size_t size)
+static uint64_t n_lost(const struct profile_type *t)
 {
-	double percent = confidence_percent(variance, (double)total);
+	return t->counters[PROFILE_SAMPLES_LOST] + t->counters[PROFILE_SAMPLES_DIED];
+}
 
+/* How far a total may be off, with two digits; nothing if losses make it too small by more. */
+static void put_error(const struct profile_type *t, int64_t total, char *buf, size_t size)
+{
+	double percent = confidence_percent(t->variance, (double)total);
+
+	if (!confidence_covers_losses(percent, n_in_values(t), n_lost(t)))
+		return;
 	(void)snprintf(buf, size, percent < 99.5 ? " \302\261 %.2g%%" : " \302\261 %.0f%%",
 		       percent);
 }
@@ -163,15 +170,14 @@ static const char *format_estimate(const struct profile *p, int64_t total, char 
 		return NULL;
 	n = strlen(buf);
 	if (p->types[0].variance > 0)
-		put_error(p->types[0].variance, total, buf + n, size - n);
+		put_error(&p->types[0], total, buf + n, size - n);
 	return buf;
 }
 
 /* The worth of a type's samples, and those that are missing; NULL: nothing to say. */
 static const char *format_type(const struct profile *p, int64_t total, char *buf, size_t size)
 {
-	uint64_t lost = p->types[0].counters[PROFILE_SAMPLES_LOST] +
-			p->types[0].counters[PROFILE_SAMPLES_DIED];
+	uint64_t lost = n_lost(&p->types[0]);
 	uint64_t throttled = p->types[0].counters[PROFILE_SAMPLES_THROTTLED];
 	char count[32];
 	size_t n;

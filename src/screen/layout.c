@@ -127,11 +127,12 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 /* "all 1234 samples", "12.3 s", "5.1 MiB +-4.2%", "77 objects": what the shares are of. */
 static const char *whole_text(char *buf, size_t size, const struct top_table *t)
 {
+	double percent = confidence_percent(t->variance, (double)t->counts.whole);
 	char amount[32], error[32] = "";
 
-	if (t->variance > 0 && t->counts.whole > 0)
-		(void)snprintf(error, sizeof(error), " +-%.2g%%",
-			       confidence_percent(t->variance, (double)t->counts.whole));
+	if (t->variance > 0 && t->counts.whole > 0 &&
+	    confidence_covers_losses(percent, t->counts.n_samples, t->counts.n_lost))
+		(void)snprintf(error, sizeof(error), " +-%.2g%%", percent);
 	if (t->unit == TOP_UNIT_NANOSECONDS)
 		(void)snprintf(buf, size, "%.1f s of threads", (double)t->counts.whole / 1e9);
 	else if (t->unit == TOP_UNIT_BYTES)

@@ -247,6 +247,29 @@ static void test_summary_of_stacks(void)
 	profile_deinit(&p);
 }
 
+/* 1.96 * sqrt(variance) of 12 are 9.8%. A total that lacks more than that is not said to be so. */
+static void test_summary_of_errors(void)
+{
+	struct profile p;
+	char *text;
+
+	synthetic_small(&p);
+	p.types[0].weighted = true;
+	p.types[0].period_ns = 0;
+	p.types[0].period_events = 1;
+	p.types[0].unit = strtab_put(&p.strings, "bytes");
+	p.types[0].variance = 0.36;
+	p.counters[PROFILE_SAMPLES_LOST] = p.types[0].counters[PROFILE_SAMPLES_LOST] = 1;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, " 12 B of cpu-clock \302\261 9.8%\n"));
+	free(text);
+	p.counters[PROFILE_SAMPLES_LOST] = p.types[0].counters[PROFILE_SAMPLES_LOST] = 2;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, " 12 B of cpu-clock\n"));
+	free(text);
+	profile_deinit(&p);
+}
+
 /* All of four CPUs are busy. Readers may have preempted the sampled threads, or samples may be in
  * step with the kernel's ticks. */
 static void test_summary_of_shares(void)
@@ -337,6 +360,7 @@ int main(int argc, char **argv)
 	RUN(test_tree);
 	RUN(test_summary);
 	RUN(test_summary_of_stacks);
+	RUN(test_summary_of_errors);
 	RUN(test_summary_of_shares);
 	RUN(test_empty);
 	RUN(test_broken_stream);

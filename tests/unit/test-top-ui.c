@@ -130,6 +130,11 @@ static void test_memory(void)
 	top_ui_init(&ui);
 	CHECK(key('2') && shows(0, "50 samples/s  window") && shows(2, "BYTES/S"));
 	CHECK(shows(1, "100% = 100 B +-20% in 2.0 s") && shows(3, "  60.00    30 B        7"));
+	sum.counts.n_lost = 24; /* of 124, which are 19.4% */
+	CHECK(key('2') && shows(1, "100% = 100 B +-20% in 2.0 s"));
+	sum.counts.n_lost = 25;
+	CHECK(key('2') && shows(1, "100% = 100 B in 2.0 s"));
+	sum.counts.n_lost = 0;
 	sum.unit = TOP_UNIT_OBJECTS;
 	CHECK(key('2') && shows(2, "PER S") && shows(3, "  60.00    30.0        7"));
 	CHECK(shows(1, "100% = 100 objects +-20% in 2.0 s"));
