@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of perfwalk record about the capture that it is about to begin. */
 #include <stdio.h>
+#include <string.h>
 
+#include "src/broker/tasks.h"
 #include "src/cmd/record.h"
 #include "src/cmd/running.h"
 #include "src/render/format.h"
@@ -10,6 +12,7 @@
 #include "util/text.h"
 
 #define MIN_MISSING_NS (100 * NSEC_PER_MSEC)
+#define MAX_FORKED     64
 
 /* The filters as they were asked for: "--unit nginx --comm worker"; and where names of the first
  * kind of them are listed. */
@@ -50,6 +53,45 @@ void record_say_if_nothing_matches(const struct record_options *o)
 		log_warning("no running process matches %s: the capture waits for one; %s shows "
 			    "what is there",
 			    filters, list);
+}
+
+static bool is_one_of(pid_t pid, const pid_t *pids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* The workers of a server: of the process that started them one may think that it has them. */
+void record_say_who_was_forked(const struct record_options *o)
+{
+	pid_t found[OPTIONS_MAX_IDS + MAX_FORKED], pids[OPTIONS_MAX_IDS + MAX_FORKED];
+	char list[(OPTIONS_MAX_IDS + MAX_FORKED) * sizeof("4194304,")] = "";
+	size_t n = 0, n_given = 0, at = 0, n_found = 0;
+
+	if (!o->threads)
+		n_found = tasks_list_processes(o->pids, o->n_pids, found, ARRAY_SIZE(found));
+	for (size_t i = 0; i < n_found; i++) {
+		bool given = i < o->n_pids;
+
+		if (is_one_of(found[i], pids, n) || (!given && tasks_has_ended(found[i], false)))
+			continue;
+		pids[n++] = found[i];
+		n_given += given;
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%d", at ? "," : "",
+				       (int)found[i]);
+	}
+	n -= n_given;
+	if (n == 0)
+		return;
+	if (n_found == ARRAY_SIZE(found) || n + n_given > OPTIONS_MAX_IDS)
+		log_info("left out: %zu processes or more that were forked before; --unit and "
+			 "--cgroup take whole services",
+			 n);
+	else
+		log_info("left out: %zu process%s forked before; with %s: -p %s", n,
+			 n == 1 ? " that was" : "es that were", n == 1 ? "it" : "them", list);
 }
 
 /*

@@ -325,6 +325,8 @@ static int run(struct record_run *r, struct broker_options *o)
 {
 	int e;
 
+	if (!r->has_command)
+		record_say_who_was_forked(&r->options);
 	record_say_what_is_left_out(&r->options);
 	record_say_what_is_guessed(&r->options);
 	e = broker_new(&r->broker, r->session.loop, o);

@@ -50,6 +50,8 @@ struct record_options {
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);
 /* Warns if no process that runs now matches the filters, and says where to look. */
 void record_say_if_nothing_matches(const struct record_options *o);
+/* Says which processes the given ones forked before, since they are left out. */
+void record_say_who_was_forked(const struct record_options *o);
 /* Warns of each output that holds only one of several events. */
 void record_say_what_is_left_out(const struct record_options *o);
 /* Warns of each event whose sum will be the kernel's guess. */

@@ -141,6 +141,24 @@ def by_process(directory):
         rig.end(p)
 
 
+def forked_before(directory):
+    """A server has workers, which it has forked before, and these may have others: -p of the server alone is without them."""
+    server = rig.start(["sh", "-c", "./chain & sh -c './recurse & wait' & wait"], cwd=directory)
+    workers = rig.wait_for("its workers", lambda: sorted(map(rig.comm_of, found := rig.children_of(server.pid))) == ["chain", "sh"]
+                           and found)
+    worker = next(pid for pid in workers if rig.comm_of(pid) == "sh")
+    workers += rig.wait_for("a worker's own", lambda: rig.children_of(worker))
+    r = rig.record("-p", server.pid, "-d", "0.1", "-o", rig.path("server.folded"))
+    told = re.search(r"left out: 3 processes .* before; with them: -p ([\d,]+)$", r.err, re.M)
+    rig.check(told and sorted(told[1].split(",")) == sorted(map(str, (server.pid, *workers))),
+              f"-p of a server says who its workers are, of {workers}: {r.err}")
+    out = rig.path("workers.folded")
+    r = rig.record_cpu(0.5, [pid for pid in workers if pid != worker], "-p", told[1], "-F", "199", "-o", out)
+    rig.check({s.comm for s in rig.read_folded(out)} == {"chain", "recurse"} and "left out" not in r.err,
+              f"and with them, it has them: {r.err}")
+    rig.end(server)
+
+
 def interrupt(directory):
     chain = rig.start(["./chain"], cwd=directory)
     out = rig.path("interrupted.folded")
@@ -262,6 +280,7 @@ def main():
     statuses(directory)
     outputs(directory)
     by_process(directory)
+    forked_before(directory)
     interrupt(directory)
     command_outlives_duration()
     stubborn_commands()
