@@ -67,6 +67,7 @@ enum profile_marker {
 	PROFILE_MARKER_NO_PROGRESS,
 	PROFILE_MARKER_TOO_DEEP,
 	PROFILE_MARKER_NO_USER_REGS,	  /* the kernel gave no user registers or no stack */
+	PROFILE_MARKER_32_BIT,		  /* a 32-bit program's stack is not walked */
 	PROFILE_MARKER_RUNTIME_LATE,	  /* native frames only: the runtime's came too late */
 	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* the runtime's memory does not explain the stack */
 	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* a virtual thread's callers are in the heap */
@@ -237,6 +238,7 @@ enum profile_counter {
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
 	PROFILE_STACKS_UNPROVEN, /* a runtime's memory does not explain its frames */
+	PROFILE_STACKS_32_BIT,	 /* of a 32-bit program */
 	PROFILE_STACKS_NO_REGS,
 	/* Continued beyond the copy, as far as frame pointers were proven right. */
 	PROFILE_STACKS_CONTINUED,

@@ -159,6 +159,19 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 	return n;
 }
 
+/* Only 64-bit stacks can be walked. The program counter is known in any case. */
+static uint32_t add_32_bit(struct attribution *a, const struct record *r, uint32_t n)
+{
+	struct unwind_regs regs = {.valid = 0};
+
+	if (r->sample.user_regs)
+		read_regs(a, r, &regs);
+	a->counters[PROFILE_USER_STACKS]++;
+	if (regs.valid & UNWIND_REG_BIT(UNWIND_REG_PC))
+		n = attribution_add_address(a, n, regs.r[UNWIND_REG_PC]);
+	return add_marker(a, n, PROFILE_MARKER_32_BIT, PROFILE_STACKS_32_BIT);
+}
+
 /* Without a reliable stack pointer the program counter may be known, but not the callers. */
 static uint32_t add_without_stack(struct attribution *a, const struct unwind_regs *regs, uint32_t n)
 {
@@ -203,6 +216,8 @@ static uint32_t add_user_frames(struct attribution *a, const struct record *r, u
 
 	if (a->frame_pointers)
 		return add_user_chain(a, r, n);
+	if (r->sample.user_abi == PERF_SAMPLE_REGS_ABI_32)
+		return add_32_bit(a, r, n);
 	if (r->sample.user_abi == PERF_SAMPLE_REGS_ABI_64 && r->sample.user_regs)
 		read_regs(a, r, &regs);
 	if (!(regs.valid & UNWIND_REG_BIT(UNWIND_REG_SP)))

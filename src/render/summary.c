@@ -341,6 +341,7 @@ static void put_stacks(const struct summary_page *pg)
 		{PROFILE_STACKS_NO_PROGRESS, "  broken", "they lead back to themselves"},
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
 		{PROFILE_STACKS_UNPROVEN, "  not proven", "a runtime's frames had changed"},
+		{PROFILE_STACKS_32_BIT, "  of 32-bit programs", "which are not walked"},
 		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave no user registers"},
 	};
 	const uint64_t *c = pg->counters;

@@ -10,7 +10,7 @@ FILE, KERNEL, JIT, VDSO, MARKER = "file", "kernel", "jit", "vdso", "marker"
 RUNTIME, NONE = "runtime", "none"  # an interpreter's own frames, "[cpython]", without addresses; in no mapping
 RUNTIMES = ("beam", "cpython", "dotnet", "hermes", "jvm", "luajit", "perl", "php", "ruby", "v8js")
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
-           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]",
+           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]", "[32-bit program]",
            "[interpreter not read in time]", "[interpreter not read]")
 MAX_NAME = 2047  # bytes of a name in any output
 

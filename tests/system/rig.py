@@ -634,7 +634,7 @@ def ctl_words(command):
 
 # The outermost frame of a stack that does not reach the thread's entry is one of these.
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
-           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]",
+           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]", "[32-bit program]",
            "[interpreter not read in time]", "[interpreter not read]", "[runtime frames not proven]", "[callers in a virtual thread's heap]")
 
 

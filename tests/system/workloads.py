@@ -74,6 +74,27 @@ def read_perf_script(name):
                    re.findall(r"^\s+([0-9a-f]+) (.*) \((.*)\)$", block, re.M)]
 
 
+def check_32_bit():
+    """A 32-bit program is not walked, but its samples have their program counter and say so."""
+    if os.uname().machine != "x86_64":
+        return
+    name = rig.path("thirty-two")
+    source = rig.write("thirty-two.c", """
+volatile unsigned sink;
+__attribute__((noinline)) void burn(void) { for (unsigned i = 0; i < 300000000; i++) sink += i; }
+void _start(void) { burn(); __asm__ volatile("int $0x80" : : "a"(1), "b"(0)); }
+""")
+    flags = ("-m32", "-O1", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-fcf-protection=none")
+    subprocess.run(["gcc", *flags, "-o", name, source], check=True)
+    out = rig.path("thirty-two.folded")
+    r = rig.record("-F", RATE, "-o", out, "--", name)
+    user = [s for s in rig.read_folded(out) if s.comm == "thirty-two"]
+    n, right = rig.total(user), rig.total(s for s in user if re.fullmatch(
+        r"\[32-bit program\];\[thirty-two\+0x[0-9a-f]+\]", ";".join(s.user)))
+    rig.check(n > 50 and right >= n * 0.95, f"{right} of {n} samples of a 32-bit program have its address, and say that it is one")
+    rig.check(re.search(r"^  of 32-bit programs +\d", r.out, re.M) and "no registers" not in r.out, "and so does the summary")
+
+
 THROW = ["_Unwind_RaiseException", "__cxa_throw", *["shop::thrower(int)*"] * 13, "shop::catcher()", "shop::work()"]
 
 
@@ -195,6 +216,8 @@ def one(name):
 
 def main():
     failed, skipped = [], []
+    if len(sys.argv) == 1:
+        check_32_bit()
     for name in sys.argv[1:] or TABLE:
         try:
             if not one(name):

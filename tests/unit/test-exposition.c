@@ -227,6 +227,7 @@ static const struct {
 	{"unwind_errors_total{cause=\"left\"}", COUNTER(PROFILE_STACKS_LEFT)},
 	{"unwind_errors_total{cause=\"no_cfi\"}", COUNTER(PROFILE_STACKS_NO_CFI)},
 	{"unwind_errors_total{cause=\"unproven\"}", COUNTER(PROFILE_STACKS_UNPROVEN)},
+	{"unwind_errors_total{cause=\"32_bit\"}", COUNTER(PROFILE_STACKS_32_BIT)},
 	{"unwind_errors_total{cause=\"no_regs\"}", COUNTER(PROFILE_STACKS_NO_REGS)},
 	{"stacks_continued_total", COUNTER(PROFILE_STACKS_CONTINUED)},
 	{"stacks_runtime_late_total", COUNTER(PROFILE_STACKS_RUNTIME_LATE)},

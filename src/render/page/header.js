@@ -19,6 +19,7 @@ const losses = [
 	['stacks_no_progress', 'stacks', 'stacks that lead back to themselves'],
 	['stacks_too_deep', 'stacks', 'stacks with more frames than are kept'],
 	['stacks_unproven', 'stacks', 'stacks whose runtime’s frames could not be proven'],
+	['stacks_32_bit', 'stacks', 'stacks of 32-bit programs, which are not walked'],
 	['stacks_no_regs', 'stacks', 'samples without user registers'],
 	['stacks_runtime_late', 'stacks', 'stacks whose interpreter’s frames were not read in time'],
 	['stacks_runtime_unread', 'stacks', 'stacks whose interpreter is not read, or not for this event'],
