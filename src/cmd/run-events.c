@@ -137,6 +137,11 @@ static int add_memory_growth(struct reading *r, const struct config *c)
 	return add(r, c, &e);
 }
 
+/* What takes how many: nobody has seen the events that a section adds. */
+#define TOO_MANY                                                                                   \
+	"too many events: 6 at most. [off_cpu] takes 2, or 3 with locks; [alloc] 2; CPU time, "    \
+	"memory_growth and each [event:NAME] 1: leave something out"
+
 static int refuse_off_cpu(const struct reading *r, const char *why)
 {
 	(void)fprintf(r->errors, "%s: [off_cpu]: enabled: %s\n", r->place, why);
@@ -165,8 +170,7 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 		return refuse_off_cpu(r, "threads go from CPU to CPU: leave include_cpus and "
 					 "exclude_cpus of [filter] out");
 	if (r->n + OFF_CPU_N_EVENTS + c->off_cpu_locks > SAMPLE_MAX_EVENTS)
-		return refuse_off_cpu(r, "too many events: at most three [event:NAME] sections "
-					 "besides it, two with locks; memory_growth counts as one");
+		return refuse_off_cpu(r, TOO_MANY);
 	if (off_cpu_events(events, false, error, sizeof(error)) < 0)
 		return refuse_off_cpu(r, error);
 	if (events[0].switch_fields.plain && is_taken(r, &events[0].event))
@@ -197,9 +201,7 @@ static int add_alloc(struct reading *r, const struct config *c)
 	char error[1200];
 
 	if (r->n + ALLOCATIONS_N_EVENTS > SAMPLE_MAX_EVENTS)
-		return refuse_alloc(r, "too many events: at most three [event:NAME] sections "
-				       "besides it, one with [off_cpu]; memory_growth counts as "
-				       "one");
+		return refuse_alloc(r, TOO_MANY);
 	if (allocations_events(events, error, sizeof(error)) < 0)
 		return refuse_alloc(r, error);
 	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {

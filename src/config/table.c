@@ -132,8 +132,7 @@ static const struct config_key keys[] = {
 		 "so. perfwalk-record(1) explains under --off-cpu what counts. Without "
 		 "tracefs (/sys/kernel/tracing) fewer blocks have a stack, and locks and "
 		 "[event:context-switches] do not go with it. Cannot be combined with include_cpus "
-		 "and "
-		 "exclude_cpus, nor with more than three [event:NAME] sections."},
+		 "and exclude_cpus. Takes two of the six events that there may be."},
 
 	{"off_cpu", "locks", CONFIG_BOOL, AT(off_cpu_locks), .value = "no",
 	 .help = "Also report which locks threads wait for, below [wait: lock], and export "
@@ -154,8 +153,8 @@ static const struct config_key keys[] = {
 		 "profiles of the types alloc_space, alloc_objects, inuse_space and "
 		 "inuse_objects. This covers Go programs, Java VMs, and all processes that "
 		 "were started with libperfwalk-alloc.so (or a copy of it) in LD_PRELOAD, "
-		 "also in containers. perfwalk.conf(5) says how to preload it. Cannot be "
-		 "combined with more than three [event:NAME] sections."},
+		 "also in containers. perfwalk.conf(5) says how to preload it. Takes two "
+		 "of the six events that there may be."},
 	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), .value = "1000", .min = 1,
 	 .max = 100000,
 	 .help = "The maximum number of sampled blocks per second on each CPU. When it is "

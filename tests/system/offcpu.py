@@ -649,6 +649,7 @@ def of_one_that_only_sleeps():
 def refused_configs():
     for more, word, *before in (("[filter]\ninclude_cpus = 0\n", "include_cpus"),
                        ("[event:page-faults]\n[event:context-switches]\n[event:cpu-migrations]\n[event:major-faults]\n", "too many"),
+                       ("locks = yes\n[profiler]\nmemory_growth = yes\n[event:page-faults]\n[event:context-switches]\n", "[alloc] 2"),
                        ("[event:context-switches]\n", "mount -t tracefs", *rig.WITHOUT_TRACEFS), ("locks = yes\n", "mount -t tracefs", *rig.WITHOUT_TRACEFS)):
         rig.write("refused.conf", "[off_cpu]\nenabled = yes\n" + more)
         p = subprocess.run([*before, rig.perfwalk(), "run", "-c", rig.path("refused.conf"), "--check-config"], capture_output=True, text=True,
