@@ -31,6 +31,7 @@
 #define WINDOW_NS	 (2 * NSEC_PER_SEC)
 #define COMMAND_GRACE_NS (3 * NSEC_PER_SEC)
 #define PROGRESS_NS	 (250 * NSEC_PER_MSEC)
+#define REPEATED_NS	 (300 * NSEC_PER_MSEC)
 #define DEFAULT_WIDTH	 100
 
 struct record_run {
@@ -47,6 +48,8 @@ struct record_run {
 	uint64_t start_ns;
 	bool has_command, terminal, stopping, output_failed;
 	int stop_signals;
+	uint32_t stop_signal; /* the first one, and when it came */
+	uint64_t stop_signal_ns;
 };
 
 /* ---- The command ---- */
@@ -235,6 +238,18 @@ static void pass_on(struct record_run *r, const struct signalfd_siginfo *s)
 		signal_command(r, (int)s->ssi_signo);
 }
 
+/* timeout(1) sends its signal to us and at once to our process group: that is one wish to stop. */
+static bool is_repeated(struct record_run *r, const struct signalfd_siginfo *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (r->stop_signals > 0)
+		return s->ssi_signo == r->stop_signal && now - r->stop_signal_ns < REPEATED_NS;
+	r->stop_signal = s->ssi_signo;
+	r->stop_signal_ns = now;
+	return false;
+}
+
 static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
 	struct record_run *r = ctx;
@@ -244,6 +259,8 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 		broker_reap(r->broker);
 		return;
 	}
+	if (is_repeated(r, s))
+		return;
 	pass_on(r, s);
 	if (r->stop_signals == 1) {
 		stop(r);

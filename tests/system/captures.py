@@ -4,6 +4,7 @@
 a real capture; and captures when the host, the target or the disk is not as one would wish. Always a
 file that can be used, or an error with its cause and the right exit status."""
 import contextlib
+import ctypes
 import gzip
 import json
 import os
@@ -561,6 +562,20 @@ def interrupted_twice():
     rig.check(not rig.children_of(p.pid), "nothing is left running")
 
 
+def interrupted_by_timeout():
+    """timeout(1) sends its signal to perfwalk and to its process group: that is one wish to stop."""
+    out = rig.path("timeout.folded")
+    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "600", "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    p.stderr.readline()  # it records
+    rig.kill(p.pid, signal.SIGSTOP)
+    rig.kill(p.pid, signal.SIGINT)
+    ctypes.CDLL(None).tgkill(p.pid, p.pid, signal.SIGINT)  # to the thread, so that both wait for it
+    rig.kill(p.pid, signal.SIGCONT)
+    text, err = p.communicate(timeout=rig.PATIENCE)
+    rig.check(p.returncode == 0 and "incomplete" not in err and "Files" in text and os.path.exists(out),
+              f"the same signal twice at once ends the capture as one does: {p.returncode}, {err.strip()[-80:]!r}")
+
+
 def disk(directory):
     if not rig.can_mount():
         rig.leave_out("a full disk: no tmpfs can be mounted")
@@ -716,6 +731,7 @@ def main():
     refusals()
     nothing_runs()
     interrupted_twice()
+    interrupted_by_timeout()
 
 
 rig.run(main)
