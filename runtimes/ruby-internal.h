@@ -124,8 +124,9 @@ static inline uint64_t rb_u64(const struct ruby *p, const uint8_t *bytes, enum r
 	return memory_u64_of(bytes, rb(p, v));
 }
 
-/* ruby-thread.c. The address of the execution context of a thread; 0: there is none. */
-uint64_t ruby_find_context(struct ruby *p, uint32_t tid);
+/* ruby-thread.c. The address of the execution context of a thread; 0: there is none. anew: what is
+ * remembered of it was wrong. */
+uint64_t ruby_find_context(struct ruby *p, uint32_t tid, bool anew);
 
 /* ruby-object.c. A string's text, proven in this walk; false: it is none. its_end: of a long one.
  */
@@ -143,6 +144,6 @@ const struct ruby_code *ruby_find_code(struct ruby *p, uint64_t at, uint64_t pc)
 /* The line of the instruction in front of pc; false: pc is not in it. 0: not known. */
 bool ruby_find_line(struct ruby *p, const struct ruby_code *c, uint64_t pc, uint32_t *ret);
 
-/* ruby-walk.c. The frames of an execution context. */
+/* ruby-walk.c. The frames of an execution context; CHAIN_NO_THREAD: it has none. */
 enum chain_result ruby_follow(struct ruby *p, uint64_t context, struct chained_frame *frames,
 			      size_t max, size_t *n);

@@ -92,7 +92,7 @@ static uint64_t find_vm(struct ruby *p)
 	return vm;
 }
 
-uint64_t ruby_find_context(struct ruby *p, uint32_t tid)
+uint64_t ruby_find_context(struct ruby *p, uint32_t tid, bool anew)
 {
 	struct ruby_thread *t = &p->threads[tid % RUBY_N_THREADS];
 	struct thread_search s = {.p = p, .vm = find_vm(p), .tid = tid};
@@ -100,7 +100,7 @@ uint64_t ruby_find_context(struct ruby *p, uint32_t tid)
 
 	if (!s.vm)
 		return 0;
-	if (t->tid == tid && t->at && read_thread(p, s.vm, t->at, &number, &context) &&
+	if (!anew && t->tid == tid && t->at && read_thread(p, s.vm, t->at, &number, &context) &&
 	    number == t->number && (t->n_believed > 0 || is_of(p, number, tid))) {
 		t->n_believed = t->n_believed > 0 ? t->n_believed - 1 : BELIEVE;
 		return context;

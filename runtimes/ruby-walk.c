@@ -181,7 +181,7 @@ enum chain_result ruby_follow(struct ruby *p, uint64_t context, struct chained_f
 
 	p->n_values = 0;
 	if (!find_frames(&f, context))
-		return CHAIN_UNPROVEN;
+		return CHAIN_NO_THREAD;
 	bytes = f.end - f.at;
 	if (bytes > RUBY_FRAMES_BYTES) {
 		bytes = RUBY_FRAMES_BYTES / size * size;

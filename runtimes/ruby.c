@@ -83,9 +83,19 @@ static void forget(struct interp *i)
 static enum chain_result walk(struct interp *i, const struct chained_thread *thread,
 			      struct chained_frame *frames, size_t max, size_t *ret_n)
 {
-	uint64_t context = ruby_find_context(own(i), thread->tid);
+	uint64_t context = ruby_find_context(own(i), thread->tid, false);
+	enum chain_result r;
 
-	return context ? ruby_follow(own(i), context, frames, max, ret_n) : CHAIN_NO_THREAD;
+	if (!context)
+		return CHAIN_NO_THREAD;
+	r = ruby_follow(own(i), context, frames, max, ret_n);
+	if (r != CHAIN_NO_THREAD)
+		return r;
+	/* Ruby's thread has ended, and libc's serves the next one. */
+	context = ruby_find_context(own(i), thread->tid, true);
+	if (context)
+		r = ruby_follow(own(i), context, frames, max, ret_n);
+	return context && r == CHAIN_NO_THREAD ? CHAIN_UNPROVEN : r;
 }
 
 static void explain(const struct interp *i, FILE *out)

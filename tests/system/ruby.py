@@ -23,7 +23,8 @@ def chains_of(ruby):
 def check_version(what, ruby):
     main, threads = chains_of(ruby)
     rig.check(len(main) >= 60, f"{what}: it says {len(main)} chains of calls")
-    for chains, arguments in ((main, []), (threads, ["threads"])):
+    passing = threads + [["<main>", "loop", "block in <main>", name] for name in ("start", "value")]
+    for chains, arguments in ((main, []), (threads, ["threads"]), (passing, ["passing"])):
         p = RUBY.start(ruby, *arguments)
         stacks = RUBY.record(p, RUBY.seconds)
         rig.end(p)

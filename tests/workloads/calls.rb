@@ -3,7 +3,8 @@
 # Chains of calls that are known: chain_main, chain_turn, one of the chains between, and a leaf, which calls a C
 # function of its own. For Ruby 2.7 and later.
 # calls.rb once: prints each chain as Ruby itself sees it. calls.rb parked: waits in a chain that goes through all, and
-# prints it with its lines. calls.rb threads: works in three threads.
+# prints it with its lines. calls.rb threads: works in three threads. calls.rb passing: works in one thread after another,
+# which libc's same one may serve.
 require 'digest'
 require 'digest/md5' # now: two threads that load it at once can fail
 require 'fiber'
@@ -170,13 +171,15 @@ def chain_turn(between, leaf)
 end
 
 def chain_main
+  turns = 0
   loop do
     n = 0
+    turns += 1
     [nil, *BETWEEN].each do |between|
       n += 1
       LEAVES.each { |leaf| chain_turn(between, leaf) }
     end
-    break if MODE == 'once'
+    break if MODE == 'once' || (MODE == 'passing' && turns == 20)
   end
 end
 
@@ -197,6 +200,7 @@ end
 
 case MODE
 when 'parked' then chain_through
+when 'passing' then loop { Thread.start { chain_main }.value }
 when 'threads' then Array.new(3) { Thread.new { chain_main } }.each(&:join)
 else chain_main
 end
