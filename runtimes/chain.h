@@ -59,6 +59,8 @@ struct chain_rules {
 	bool is_anyones;
 	/* It compiles functions into code that a native walk does not lead through. */
 	bool compiles;
+	/* Programs may begin a chain anew upon the native stack of another one. */
+	bool begins_anew;
 	/* Such code is called as the evaluation is. */
 	bool calls_compiled;
 };

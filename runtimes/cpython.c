@@ -165,7 +165,7 @@ const struct interp_type cpython_type = {
 	.kind = RUNTIME_KIND_CPYTHON,
 	.size = sizeof(struct cpython),
 	/* Since 3.12 an evaluation also has its caller's frame as that before its own first one. */
-	.rules = {.callee_saves = true},
+	.rules = {.callee_saves = true, .begins_anew = true},
 	.read_bytes = CPYTHON_WINDOW,
 	.knows_stacks = true,
 	.open = open_cpython,

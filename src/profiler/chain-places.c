@@ -17,6 +17,8 @@ struct placing {
 	size_t from;   /* the native frame behind the last evaluation */
 	bool strict;   /* what the copy of the stack lacks proves nothing */
 	bool still;    /* as in chain_places_find() */
+	bool seen;     /* all calls so far: what proves them was there */
+	bool lacks;    /* the native stack has more calls than the chain */
 };
 
 /* 0: it is of a function that is not evaluated. */
@@ -109,7 +111,7 @@ static bool is_on_stack(const struct placing *p, uint64_t low, uint64_t high, ui
 
 /* Native frame i evaluates the next frame of the stack: the evaluation has it somewhere in its own
  * part of the native stack, or its callees have saved it in theirs. */
-static bool is_proven(const struct placing *p, size_t i)
+static bool is_proven(struct placing *p, size_t i)
 {
 	const struct unwind_frame *frames = p->sample->frames;
 	uint64_t value = next_address(p);
@@ -121,8 +123,10 @@ static bool is_proven(const struct placing *p, size_t i)
 		return false;
 	if (p->from == 0 && is_in_registers(p->sample->record, value))
 		return true;
-	return is_on_stack(p, frames[from].sp, high, value, &all) || (!all && !p->strict) ||
-	       (p->still && p->from == 0 && !p->strict);
+	if (is_on_stack(p, frames[from].sp, high, value, &all))
+		return true;
+	p->seen = false;
+	return (!all && !p->strict) || (p->still && p->from == 0 && !p->strict);
 }
 
 /* At native frame i, or beyond all of them. */
@@ -142,6 +146,13 @@ static void place_call(struct placing *p, uint32_t i)
 	}
 }
 
+/* A greenlet's chain begins with it, while its native stack goes on with that of who started it. */
+static bool begins_anew(const struct placing *p)
+{
+	return p->rules->begins_anew && p->seen && p->from > 0 && p->next == p->chain->n &&
+	       (p->chain->addresses[p->chain->n - 1] & 1);
+}
+
 /* Each native call of the evaluation, behind the first n_skip of them, has its frames. */
 static bool place_calls(struct placing *p, uint32_t n_skip)
 {
@@ -158,6 +169,9 @@ static bool place_calls(struct placing *p, uint32_t n_skip)
 			n_skip--;
 			continue;
 		}
+		p->lacks = p->lacks || begins_anew(p);
+		if (p->lacks)
+			continue;
 		if (p->next == p->chain->n || !is_proven(p, i))
 			return false;
 		place_call(p, (uint32_t)i);
@@ -239,7 +253,8 @@ enum frame_source_answer chain_places_find(struct chain_places *chain,
 				      .code = code,
 				      .rules = interp_rules(code->kind),
 				      .chain = chain,
-				      .still = still};
+				      .still = still,
+				      .seen = true};
 	struct placing p = start;
 	enum frame_source_answer answer = place(&p, 0);
 
@@ -251,6 +266,7 @@ enum frame_source_answer chain_places_find(struct chain_places *chain,
 		.items = chain->frames,
 		.n = chain->n,
 		.functions = sample->n <= CHAIN_PLACES_MAX_NATIVE ? chain->functions : NULL,
+		.lacks = p.lacks ? FRAME_SOURCE_UNPROVEN : FRAME_SOURCE_NONE,
 	};
 	return answer;
 }

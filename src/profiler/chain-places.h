@@ -35,7 +35,8 @@ struct chain_places {
  * Finds the places of the n frames, which the caller has filled in, in the native stack of a
  * sample. still: the thread stands still, and not all of its registers are known: the innermost
  * call may have the address of its frame in one of these. READY: *ret is set, except cut and
- * read_ns, borrowed from chain; NONE; UNPROVEN.
+ * read_ns, borrowed from chain; it lacks the frames of outer calls if the chain begins anew within
+ * the native stack; NONE; UNPROVEN.
  */
 enum frame_source_answer chain_places_find(struct chain_places *chain,
 					   const struct chain_code *code,

@@ -46,8 +46,8 @@ struct runtime_frames {
 	const struct runtime_frame *items;
 	size_t n;
 	bool cut; /* further frames were left out */
-	/* With FRAME_SOURCE_READY: why those of another interpreter of the process are missing;
-	 * FRAME_SOURCE_NONE: none are. */
+	/* With FRAME_SOURCE_READY: why those of another interpreter of the process are missing, or
+	 * some of this one; FRAME_SOURCE_NONE: none are. */
 	enum frame_source_answer lacks;
 	/* With FRAME_SOURCE_READY, or NULL. For each native frame that is a call of a function of
 	 * the runtime: the first address of that function; 0 for other frames. */

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import rig
 from chained import LATE, UNREAD, Chains, check_growing
@@ -15,6 +16,7 @@ from sink import Sink
 
 SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
 RATE = os.environ.get("PYTHON_RATE", "199")
+GREENLET_VERSION = "3.5.6"
 
 LEAVES = ["chain_sort", "chain_join", "chain_crc", "chain_pow", "chain_replace", "chain_loop"]
 # What may stand between chain_turn and one of those.
@@ -112,6 +114,49 @@ def with_trampolines(pythons):
         return subprocess.run([python, "-c", "import sys; sys.exit(not hasattr(sys, 'activate_stack_trampoline'))"],
                               stderr=subprocess.DEVNULL, check=False).returncode == 0
     return {os.path.realpath(p) for p in pythons + [p for p in more if p] if has(p)}
+
+
+GREENLETS = """
+import greenlet
+def chain_spin(n):
+    x = 0
+    for i in range(n):
+        x = x * 31 + i & 0xffff
+def chain_short():
+    chain_spin(20000)
+def chain_long():
+    chain_spin(40000)
+def first():
+    while True:
+        chain_short()
+        main.switch()
+def second():
+    while True:
+        chain_long()
+        main.switch()
+main = greenlet.getcurrent()
+switched = [greenlet.greenlet(first), greenlet.greenlet(second)]
+while True:
+    for one in switched:
+        one.switch()
+"""
+
+
+def check_greenlets():
+    """A greenlet has its own functions, and what it does not have, those of who started it, is said to be missing."""
+    environment = dict(os.environ, PYTHONPATH=rig.python_package("greenlet", GREENLET_VERSION))
+    p = rig.start([sys.executable, rig.write("greenlets.py", GREENLETS)], env=environment)
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+    rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", RATE, "-o", rig.path("greenlets.folded"))
+    rig.end(p)
+    stacks = rig.read_folded(rig.path("greenlets.folded"))
+    n, counts = rig.total(stacks), {"first": 0, "second": 0}
+    for s in stacks:
+        own = [plain(f) for f in s.user if plain(f) in ("first", "second", "chain_short", "chain_long", "chain_spin")]
+        for name, chain in (("first", "chain_short"), ("second", "chain_long")):
+            counts[name] += s.n * (own == [name, chain, "chain_spin"] and s.user[0] == "[runtime frames not proven]")
+    rig.check(n > 50 and sum(counts.values()) > 0.9 * n and 1.4 < counts["second"] / counts["first"] < 2.8,
+              f"greenlets: {n} samples, with the chains of both {counts}")
 
 
 def check_events(python):
@@ -243,6 +288,7 @@ def main():
     check_version(pythons[0], 3, True)
     for python in sorted(with_trampolines(pythons)):
         check_trampolines(python)
+    check_greenlets()
     check_events(pythons[0])
     check_switch(pythons[0])
     check_hidden(pythons[0])

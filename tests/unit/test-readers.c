@@ -226,9 +226,29 @@ static void test_proof(void)
 	words[(1 * FRAME + 32) / 8] = object(2); /* the evaluation that it called has */
 	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
 	make_whole();
-	CHECK_INT(ask(2, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 	CHECK_INT(ask(6, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 	CHECK_INT(ask(0, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+}
+
+/* A greenlet's chain begins anew, on the stack of who started it: of the calls below its own nobody
+ * knows the frames. Its own must have been seen: they are all that speaks for it. */
+static void test_chain_that_begins_anew(void)
+{
+	struct runtime_frames got;
+
+	make_whole();
+	CHECK_INT(ask(2, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.n, ==, 2);
+	CHECK_INT(got.lacks, ==, FRAME_SOURCE_UNPROVEN);
+	for (uint32_t i = 0; i < 2; i++)
+		CHECK_INT(got.items[i].sp, ==, frames[1].sp);
+	put_anchor(1, 0);
+	CHECK_INT(ask(2, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	/* Its outermost frame was called by another one. */
+	make_whole();
+	CHECK_INT(ask(1, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.lacks, ==, FRAME_SOURCE_NONE);
 }
 
 /* A thread that stands still, and whose registers are not known, may have the innermost call's word
@@ -255,7 +275,8 @@ static void test_still(void)
 	CHECK_INT(got.items[3].sp, ==, frames[5].sp);
 	put_anchor(5, 0);
 	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_UNPROVEN);
-	make_whole();
+	/* One that begins anew has nothing but this word. */
+	put_anchor(1, 0);
 	chain.n = 2;
 	CHECK_INT(chain_places_find(&chain, &code, &sample, true, &got), ==, FRAME_SOURCE_UNPROVEN);
 }
@@ -625,6 +646,7 @@ static void on_ready(void *ctx)
 	RUN(test_unknown_code);
 	RUN(test_places);
 	RUN(test_proof);
+	RUN(test_chain_that_begins_anew);
 	RUN(test_still);
 	RUN(test_no_frames);
 	RUN(test_compiled);
