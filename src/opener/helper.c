@@ -177,12 +177,20 @@ static struct stuck_subject subject_of(const struct message *ask)
 	return s;
 }
 
+/* Those of /proc wait for nobody's filesystem, but for the process, and all wait for a CPU. */
 static void tell_stuck(struct opener_helper *h, const struct stuck_subject *s)
 {
-	if (log_ratelimit(&h->late_log, STUCK_SECONDS))
-		log_warning("a file of process %u (device %u:%u) cannot be opened in time; a "
-			    "filesystem that it uses does not answer",
+	if (!log_ratelimit(&h->late_log, STUCK_SECONDS))
+		return;
+	if (s->major || s->minor)
+		log_warning("a file of process %u (device %u:%u) cannot be opened in time: a "
+			    "filesystem that it uses does not answer, or the host is too busy",
 			    s->pid, s->major, s->minor);
+	else
+		log_warning("a file of process %u in /proc, or of its own, cannot be opened in "
+			    "time: the process or a filesystem does not answer, or the host is "
+			    "too busy",
+			    s->pid);
 }
 
 /* Said where it concerns others than those who are to blame. */
