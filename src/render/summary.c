@@ -22,13 +22,15 @@
 #include "util/confidence.h"
 #include "util/text.h"
 
-#define N_FUNCTIONS 15
-#define N_OTHERS    5 /* functions of each event after the first */
-#define N_PROCESSES 10
-#define N_OWNERS    8
-#define MIN_WIDTH   60
-#define MAX_WIDTH   400
-#define TREE_FLAGS  (CALLTREE_MODULES | CALLTREE_CALLERS)
+/* With it the kernel's callchain comes, too, which leads over to a goroutine's stack, say. */
+#define LARGEST_COPY 65528
+#define N_FUNCTIONS  15
+#define N_OTHERS     5 /* functions of each event after the first */
+#define N_PROCESSES  10
+#define N_OWNERS     8
+#define MIN_WIDTH    60
+#define MAX_WIDTH    400
+#define TREE_FLAGS   (CALLTREE_MODULES | CALLTREE_CALLERS)
 
 /* An event and its period. */
 static void put_event(const struct summary_page *pg, const struct profile *p)
@@ -329,10 +331,12 @@ static void put_causes(const struct summary_page *pg, const struct summary_cause
 
 static void put_stacks(const struct summary_page *pg)
 {
-	static const struct summary_cause causes[] = {
+	bool largest = pg->p->types[0].stack_bytes >= LARGEST_COPY;
+	const struct summary_cause causes[] = {
 		{PROFILE_STACKS_TRUNCATED, "  truncated", "larger than the copy of each"},
 		{PROFILE_STACKS_LEFT, "  on another stack",
-		 "continue on a stack that is not copied"},
+		 largest ? "continue on a stack that is not copied"
+			 : "not copied: see --stack-size 65528"},
 		{PROFILE_STACKS_UNREADABLE, "  unreadable", "the kernel could not copy enough"},
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code in no known file"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},

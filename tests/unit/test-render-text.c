@@ -237,6 +237,16 @@ static void test_summary_of_stacks(void)
 			   "for 75%\n"));
 	CHECK(strstr(text, "  frames                  up to 16          in half of the stacks\n"));
 	free(text);
+	/* The largest copy comes with what the kernel finds by frame pointers. */
+	p.counters[PROFILE_STACKS_LEFT] = 2;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, "  20.0%  not copied: see --stack-size 65528\n"));
+	free(text);
+	p.types[0].stack_bytes = 65528;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, "  20.0%  continue on a stack that is not cop"));
+	free(text);
+	p.counters[PROFILE_STACKS_LEFT] = 0;
 	p.types[0].stack_bytes = 32 << 10;
 	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 0;
 	p.counters[PROFILE_STACKS_TO_16_FRAMES + 4] = 4;
