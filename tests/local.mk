@@ -73,7 +73,7 @@ EXTRA_DIST += \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
-	tests/system/bundle.py tests/system/fetch-chdb.sh tests/system/fleet.py tests/system/fetch-selinux.sh tests/system/image.py tests/system/policies.py tests/system/kubernetes.py tests/system/install.py tests/system/packages.py \
+	tests/system/bundle.py tests/system/fetch-chdb.sh tests/system/fleet.py tests/system/fetch-selinux.sh tests/system/fetch-alpine.sh tests/system/qcow2.py tests/system/image.py tests/system/policies.py tests/system/kubernetes.py tests/system/install.py tests/system/packages.py \
 	tests/system/java.py \
 	tests/system/cpython.py \
 	tests/system/jitdump.py \
