@@ -136,7 +136,8 @@ SYSTEM_TESTS="
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
 PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image,kubernetes,fleet
 	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics,fleet
-	deploy:1800:fetch-deploy.sh:kubernetes chdb:900:fetch-chdb.sh:fleet selinux:120:fetch-selinux.sh:policies"
+	deploy:1800:fetch-deploy.sh:kubernetes chdb:900:fetch-chdb.sh:fleet selinux:120:fetch-selinux.sh:policies
+	alpine:300:fetch-alpine.sh:bundle"
 
 say() { printf '%s\n' "$*"; }
 
@@ -305,7 +306,7 @@ now() { date +%s; }
 # what brings no command.
 NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
-	setsid:util-linux busybox:busybox-static podman:podman runc:runc lxc-execute:lxc systemd-nspawn:systemd-container dbus-daemon:dbus catatonit:catatonit apparmor_parser:apparmor checkmodule:checkpolicy semodule_link:semodule-utils sesearch:setools bunzip2:bzip2 xz:xz-utils git:git
+	setsid:util-linux busybox:busybox-static podman:podman runc:runc lxc-execute:lxc systemd-nspawn:systemd-container dbus-daemon:dbus catatonit:catatonit apparmor_parser:apparmor checkmodule:checkpolicy semodule_link:semodule-utils sesearch:setools bunzip2:bzip2 xz:xz-utils debugfs:e2fsprogs git:git
 	rustc:rustc go:golang-go node:nodejs npm:npm javac:default-jdk-headless mvn:maven chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client =python3-yaml =python3-venv

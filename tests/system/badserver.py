@@ -6,6 +6,7 @@ that redirects get neither profiles nor credentials, and that no secret is in th
 command line."""
 import datetime
 import email.utils
+import functools
 import glob
 import gzip
 import os
@@ -225,6 +226,7 @@ BATCH = 15  # and the good one: a daemon has room for 16
 DELAYS = {"429 with a delay": 2, "503 until a date": 2}
 
 
+@functools.lru_cache(maxsize=None)
 def certificates():
     d = rig.path("tls")
     os.makedirs(d)

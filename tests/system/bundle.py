@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: -
-"""The archive of `make bundle` on a host that has nothing but busybox, and no C library but musl: a capture with names,
-of a program of musl too, the daemon with its endpoint for metrics, https by the authorities where Red Hat keeps them; then its removal."""
+"""The archive of `make bundle` on a host that has nothing but busybox, and no C library but musl, and in the files of an
+Alpine Linux: a capture with names, of a program of musl too, the daemon with its endpoint for metrics, https by the
+authorities where Red Hat keeps them; then its removal."""
 import glob
 import gzip
 import hashlib
@@ -20,20 +21,39 @@ from badserver import Server, answer, certificates
 from containers import is_of_musl
 from hardening import check_shipped
 
+MUSL = "/lib/ld-musl-x86_64.so.1"
 ENTER = ("mount -t proc proc $0/proc && mount -t sysfs sys $0/sys && mount --rbind /dev $0/dev && "
          "exec chroot $0 \"$@\"")
 
 
 def make_root():
-    """Busybox and two users; /: what another host's administrator made it."""
+    """Busybox, the C library of a program, and two users."""
     root = rig.path("root")
-    for d in ("bin", "etc/pki/tls/certs", "proc", "sys", "dev", "tmp", "usr/local/bin"):
+    for d in ("bin", "etc", "lib", "proc", "sys", "dev", "tmp", "usr/local/bin"):
         os.makedirs(os.path.join(root, d))
     shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
     os.symlink("busybox", os.path.join(root, "bin/sh"))
     rig.write("root/etc/passwd", "root:x:0:0::/:/bin/sh\nperfwalk:x:64123:64123::/:/bin/false\n")
     rig.write("root/etc/group", "root:x:0:\nperfwalk:x:64123:\n")
-    os.chmod(os.path.join(root, "usr/local"), 0o2755)
+    if os.path.exists(MUSL):
+        shutil.copy(MUSL, root + MUSL)
+    return root
+
+
+def make_alpine():
+    """Alpine's own files, with users made by its own program, as the docs say."""
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "fetch-alpine.sh")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                       check=False)
+    if p.returncode:
+        rig.skip(f"no files of Alpine: {(p.stderr.splitlines() or ['?'])[-1]}")
+    root = rig.path("alpine")
+    subprocess.run(["cp", "-a", p.stdout.strip(), root], check=True)
+    with open(os.path.join(rig.TOP, "docs/install.md"), encoding="utf-8") as f:
+        commands = re.search(r"On Alpine.*\n\n((?:    .*\n)+)", f.read())[1]
+    subprocess.run(inside(root, "/bin/sh", "-ec", commands), check=True)
+    with open(root + "/etc/passwd", encoding="utf-8") as f:
+        users = dict(line.split(":")[::2][:2] for line in f)
+    rig.check({"perfwalk", "perfwalk-net"} <= set(users), "Alpine: both users are made as the docs say")
     return root
 
 
@@ -62,10 +82,13 @@ def check_tools():
 
 
 def unpack(root, archive):
+    """By the tar that is there."""
+    os.chmod(root + "/usr/local", 0o2755) # as that host's administrator wants it
     names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
     rig.check(any(n.endswith("/doc/perfwalk/perfwalk.conf") for n in names), "the default configuration is in its documentation")
-    subprocess.run(["tar", "-xJf", archive, "-C", root], check=True)
+    shutil.copy(archive, root + "/tmp/bundle.tar.xz")
+    subprocess.run(inside(root, "/bin/busybox", "tar", "-xJf", "/tmp/bundle.tar.xz", "-C", "/"), check=True)
     rig.check(os.path.exists(os.path.join(root, "usr/local/lib/systemd/system-generators/perfwalk-generator")),
               "systemd finds the generator that chooses the unit's drop-in")
     mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
@@ -122,8 +145,6 @@ def start_musl(root):
         rig.leave_out("musl-gcc is not installed")
         return []
     name = f"musl-{os.getpid()}"
-    os.makedirs(root + "/lib")
-    shutil.copy("/lib/ld-musl-x86_64.so.1", root + "/lib")
     subprocess.run(["musl-gcc", "-O2", "-fno-optimize-sibling-calls", "-o", f"{root}/bin/{name}", os.path.join(rig.WORKLOADS, "chain.c")],
                    check=True)
     rig.start(inside(root, f"/bin/{name}"))
@@ -141,15 +162,25 @@ def check_capture(root, program, programs):
         rig.check(n >= 20 and right >= 0.9 * n, f"{name}: {right} of {n} stacks with names: {' '.join(path)}")
 
 
+def add_authority(root, ca):
+    """To those of the host, or as the only one."""
+    bundle = root + "/etc/ssl/certs/ca-certificates.crt"
+    if not os.path.exists(bundle):
+        bundle = root + "/etc/pki/tls/certs/ca-bundle.crt"
+        os.makedirs(os.path.dirname(bundle))
+    with open(ca, encoding="ascii") as f, open(bundle, "a", encoding="ascii") as to:
+        to.write(f.read())
+
+
 def check_daemon(root, program):
     ca, contexts = certificates()
-    shutil.copy(ca, os.path.join(root, "etc/pki/tls/certs/ca-bundle.crt"))
+    add_authority(root, ca)
     server = Server(answer(200), tls=contexts["good"])
     port = rig.free_port()
     os.makedirs(os.path.join(root, "etc/perfwalk/perfwalk.conf.d"))
-    rig.write("root/etc/perfwalk/perfwalk.conf.d/x.conf", "[profiler]\nreporter_interval = 1s\n"
+    rig.write(root + "/etc/perfwalk/perfwalk.conf.d/x.conf", "[profiler]\nreporter_interval = 1s\n"
               f"[export:x]\nendpoint = https://127.0.0.1:{server.port}\n[metrics]\nlisten = 127.0.0.1:{port}\n")
-    log_path = rig.path("bundle.log")
+    log_path = rig.path(os.path.basename(root) + ".log")
     with open(log_path, "wb") as log:
         p = rig.start(inside(root, program, "run"), stdout=log, stderr=log)
 
@@ -169,14 +200,30 @@ def check_daemon(root, program):
         raise
 
 
-def check_removal(root, archive):
+def files(root):
+    return {os.path.join(d, f) for d, _, names in os.walk(root + "/usr") for f in names}
+
+
+def check_removal(root, archive, before):
     """As docs/install.md says; here / is that root."""
     with open(os.path.join(rig.TOP, "docs/install.md"), encoding="utf-8") as f:
         text = f.read()
     commands = re.search(r"(?s)\n    tar -tJf \S+ (.*?)\n    systemctl", text)[1].replace(" /", f" {root}/")
     subprocess.run(["sh", "-ec", f"tar -tJf {archive} {commands}"], check=True)
-    left = [os.path.join(d, f) for d, _, names in os.walk(root + "/usr") for f in names]
-    rig.check(not left, f"removed as the docs say, nothing of it is left: {left}")
+    left = files(root) ^ before
+    rig.check(not left, f"removed as the docs say, nothing of it is left, and all else is: {left or ''}")
+
+
+def check_root(root, archive, parts_list, programs):
+    before = files(root)
+    unpack(root, archive)
+    program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
+    check_shipped(root + program, None, os.path.dirname(rig.perfwalk()), ["/usr/local/lib/perfwalk"])
+    check_libraries(root, program)
+    check_parts(root, program, parts_list)
+    check_capture(root, program, [*programs, *start_musl(root)])
+    check_daemon(root, program)
+    check_removal(root, archive, before)
 
 
 def main():
@@ -185,18 +232,11 @@ def main():
     if not os.path.exists(os.path.join(os.path.dirname(rig.perfwalk()), "Makefile")):
         rig.skip("the program under test is not in its build directory")
     check_tools()
-    root = make_root()
-    archive, parts_list = make_bundle()
-    unpack(root, archive)
-    program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
-    check_shipped(root + program, None, os.path.dirname(rig.perfwalk()), ["/usr/local/lib/perfwalk"])
-    check_libraries(root, program)
-    check_parts(root, program, parts_list)
+    bundle = make_bundle()
     rig.start(["./chain"], cwd=rig.build_workloads("chain"))
-    programs = [("chain", ["_start", "...", "main", "chain_one", "chain_two"]), *start_musl(root)]
-    check_capture(root, program, programs)
-    check_daemon(root, program)
-    check_removal(root, archive)
+    programs = [("chain", ["_start", "...", "main", "chain_one", "chain_two"])]
+    check_root(make_root(), *bundle, programs)
+    rig.apart(lambda: check_root(make_alpine(), *bundle, programs))
 
 
 rig.run(main)
