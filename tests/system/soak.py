@@ -3,7 +3,8 @@
 run, containers too where podman is there, and files that are bombs (bombs.py). The receivers go away and come back,
 and the config is read again every 10 s. Of two daemons one is left alone otherwise: its memory and descriptors do
 not grow. Of the other each child is killed once a minute. Of both, what came and what is told to be lost are all
-samples that were taken, and nothing came twice without a reason.
+samples of CPU time that were taken, and nothing came twice without a reason. With SOAK_TYPES=all both also sample off-CPU
+time, memory growth and allocations, and keep all in a store.
 
 SOAK_OUT (soak/) gets soak.csv while it runs, and soak.html with the charts and the verdicts at its end. As root."""
 import collections
@@ -20,6 +21,7 @@ import subprocess
 import threading
 import time
 
+import alloc_model
 import bombs
 import containers
 import otlp
@@ -30,6 +32,7 @@ from sink import Sink
 
 MINUTES = float(os.environ.get("SOAK_MINUTES", "360"))
 OUT = os.path.abspath(os.environ.get("SOAK_OUT", "soak"))
+ALL = os.environ.get("SOAK_TYPES") == "all"
 ROLES = ("broker", "profiler", "symbolizer", "exporter")
 TOLD = ("samples_lost_with_process", "samples_dropped")  # of what was read from the rings
 LOSSES = {"full rings": "samples_lost", "with a process": TOLD[0], "dropped": TOLD[1], "payloads twice": "again"}
@@ -49,6 +52,18 @@ max_open_files = 128
 soak.turn = {turn}
 [export:sink]
 endpoint = http://127.0.0.1:{port}
+"""
+MORE = """
+[profiler]
+memory_growth = yes
+[off_cpu]
+enabled = yes
+[alloc]
+enabled = yes
+[store]
+enabled = yes
+path = {store}
+max_bytes = 32M
 """
 
 
@@ -73,6 +88,11 @@ class Ledger:
             return
         self.seen.add(key)
         view = otlp.View(otlp.decode(body))
+        for scope in (sp for rp in view.message.resource_profiles for sp in rp.scope_profiles):
+            for p in scope.profiles:
+                self.sums[view.strings[p.sample_type.type_strindex]] += len(p.samples)
+            # A switch is a sample of off-CPU time, and comes to nobody by itself.
+            scope.profiles = [p for p in scope.profiles if view.strings[p.sample_type.type_strindex] == "samples"]
         for sample in view.samples():
             self.sums["kept"] += sample[3]
             self.sums["honest"] += sample[3] if sample[1].get("thread.name") == "chain" else 0
@@ -108,8 +128,11 @@ class Run:
         self.receiver = Receiver(self.ledger)
         self.port = self.receiver.port
         self.rows, self.kills, self.outages, self.refused = [], [], [], 0
-        self.daemon = rig.Daemon(CONFIG.format(turn=0, port=self.port), name)
+        self.daemon = rig.Daemon(self.config(), name)
         self.daemon.wait_up(60)
+
+    def config(self):
+        return CONFIG.format(turn=self.turn, port=self.port) + ALL * MORE.format(store=rig.path(f"{self.name}.store"))
 
     def ctl(self, *words):
         """The answer, or None: while a child is started anew some have to be asked twice."""
@@ -122,7 +145,7 @@ class Run:
 
     def reload(self):
         self.turn += 1
-        rig.write(f"{self.name}.conf", CONFIG.format(turn=self.turn, port=self.port))
+        rig.write(f"{self.name}.conf", self.config())
         self.refused += self.ctl("reload") is None
 
     def kill(self, role):
@@ -168,7 +191,7 @@ class Noise:
         self.stop, self.rootfs = threading.Event(), None
         self.counts = collections.Counter()
         self.failure = None
-        jobs = [self.churn, self.deletions, self.explosions]
+        jobs = [self.churn, self.deletions, self.explosions, *([self.allocations] if ALL else [])]
         if shutil.which("podman") and shutil.which("runc") and shutil.which("busybox"):
             self.rootfs = containers.make_rootfs()
             jobs.append(self.containers)
@@ -200,6 +223,10 @@ class Noise:
     def churn(self):
         self.run("processes", os.path.join(self.directory, "blip"), "5")
         self.stop.wait(0.05)
+
+    def allocations(self):
+        self.run("programs that allocate", "env", f"LD_PRELOAD={alloc_model.library()}", os.path.join(self.directory, "heap"))
+        self.stop.wait(1)
 
     def deletions(self):
         """A program of its own path, taken away while it runs."""
@@ -270,8 +297,7 @@ def settle(run):
     """The last window is at the receiver, and nothing more is to come."""
     rig.wait_for(f"{run.name}: a pause", lambda: run.ctl("pause") is not None, 120)
     rig.wait_for(f"{run.name}: a flush", lambda: run.ctl("flush") is not None, 120)
-    told = rig.wait_for(f"{run.name}: a status", run.status, 60)
-    truth = int(told["samples"]) - int(told["samples_filtered"])
+    truth = taken(rig.wait_for(f"{run.name}: a status", run.status, 60))
     deadline = time.monotonic() + 600
     # On a busy host what came may wait much longer to be read here.
     while run.ledger.settled() < truth and run.daemon.alive() and (
@@ -280,8 +306,13 @@ def settle(run):
     return rig.wait_for(f"{run.name}: a status", run.status, 60)
 
 
+def taken(told):
+    """Samples of CPU time: of what a filter leaves out no type is told, and there is none."""
+    return int(told[f"event.{told['event']}.samples" if ALL else "samples"]) - int(told["samples_filtered"])
+
+
 def verdicts(run, told):
-    truth, sums = int(told["samples"]) - int(told["samples_filtered"]), run.ledger.sums
+    truth, sums = taken(told), run.ledger.sums
     yield (run.ledger.settled() == truth,
            f"{run.name}: {sums['kept']} samples came, {sums['samples_lost_with_process']} were lost with a process, "
            f"{sums['samples_dropped']} dropped: together {run.ledger.settled()} of {truth} taken")
@@ -290,6 +321,9 @@ def verdicts(run, told):
     yield (run.ledger.again <= reasons, f"{run.name}: of {len(run.ledger.seen)} payloads {run.ledger.again} came again, "
            f"after {reasons} attempts without an answer")
     yield (sums["honest"] > 0, f"{run.name}: {sums['honest']} samples of the honest program")
+    if ALL:
+        kinds = ("off_cpu", "memory_growth", "alloc_space", "inuse_space")
+        yield (all(sums[k] > 0 for k in kinds), f"{run.name}: " + ", ".join(f"{sums[k]} stacks of {k}" for k in kinds))
     yield (run.refused <= len(run.kills) // 10, f"{run.name}: {run.turn} reloads, {run.refused} refused")
     if run.name == "killed":
         return
@@ -306,7 +340,7 @@ def main():
     rig.need_root()
     rig.need_programs("gcc", "objcopy", "setpriv")
     os.makedirs(OUT, exist_ok=True)
-    directory = rig.build_workloads("chain", "blip")
+    directory = rig.build_workloads("chain", "blip", "heap")
     rig.start(["nice", "-n", "15", "./chain"], cwd=directory, stdout=subprocess.DEVNULL)
     runs = [Run("calm"), Run("killed")]
     limit = MemoryLimit(f"perfwalk-soak-{os.getpid()}", 512 << 20)
