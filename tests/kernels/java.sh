@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What guest.sh runs instead of its other checks where the kernel's command line has part=java: Debian's Java runs a program of
-# known chains of calls, interpreted and by each compiler; one whose thread stops in a known chain; one that says of each sample
-# what it was executing; and one that allocates known sums. All are judged outside.
+# What guest.sh runs instead of its other checks where the kernel's command line has part=java, or java-VERSION: Debian's Java
+# runs a program of known chains of calls, interpreted and by each compiler; one whose thread stops in a known chain; one that
+# says of each sample what it was executing; and one that allocates known sums. All are judged outside.
 
 export HOME=/tmp JAVA_TOOL_OPTIONS=
 java=/usr/lib/jvm/default-java/bin/java
@@ -38,7 +38,8 @@ chains() # NAME OPTIONS...
 
 apart="-XX:CompileCommand=quiet -XX:CompileCommand=dontinline,Calls*::*"
 chains java-interpreted -Xint
-grep -q "^HotSpot 17" java-interpreted.runtime
+version=$(sed -n 's/^JAVA_VERSION="\([0-9]*\).*/\1/p' "$(readlink -f $java | sed 's/bin.java$//')release")
+grep -q "^HotSpot ${version:-?}" java-interpreted.runtime
 check $? "java: debug runtime says $(grep -m 1 "^HotSpot" java-interpreted.runtime)" java-interpreted.debug java-interpreted.out
 # shellcheck disable=SC2086
 chains java-c1 -XX:TieredStopAtLevel=1 $apart

@@ -13,8 +13,8 @@
 #
 # For another processor perfwalk is built for it first, unless you name one (tests/foreign/build.sh), and programs in C, C++, Rust and Go
 # run besides, whose stacks are judged here by tests/workloads/NAME.expect; on aarch64 also, at boots of their own, programs in Python,
-# PHP, Ruby and JavaScript, and in Java, judged as the tests of that name in tests/system do. PARTS="checks interpreters java" names
-# the boots.
+# PHP, Ruby and JavaScript, and in Java, judged as the tests of that name in tests/system do. PARTS="checks interpreters java java-21"
+# names the boots: java has Debian 12's, java-21 and java-25 have those of Debian 13.
 set -u
 
 top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
@@ -310,13 +310,14 @@ make_initramfs()
 }
 
 # Debian's Java; the programs are the same for each processor, and the host's compiler makes them.
-make_java()
+make_java() # PART
 {
-	root=$work/java-root
+	root=$work/$1-root
 	command -v javac >/dev/null 2>&1 || give_up "missing (as root: apt-get install default-jdk-headless)"
-	from=$(sh "$foreign/sysroot.sh" "$processor" java) || give_up "Debian's Java for $processor cannot be had"
+	from=$(sh "$foreign/sysroot.sh" "$processor" "$1") || give_up "Debian's $1 for $processor cannot be had"
 	mkdir -p "$root" && cp -a "$from/root/." "$root/" && rm -rf "$root/var" "$root/usr/share" || exit 1
 	rm -rf "$root"/usr/lib/*/gconv "$root"/usr/lib/*/perl*
+	[ -e "$root/usr/lib/jvm/default-java" ] || ln -s "$1-openjdk-$debian" "$root/usr/lib/jvm/default-java"
 	begin_root
 	add_library
 	export WORKLOAD_CC="$processor-linux-gnu-gcc"
@@ -324,8 +325,9 @@ make_java()
 	add_program "$work/java-workloads/libasgct.so" /w/libasgct.so
 	javac --release 11 -d "$root/w" "$top/tests/workloads/Calls.java" "$top/tests/workloads/Polls.java" \
 		"$top/tests/workloads/Heap.java" "$top/tests/runtimes/Mix.java" >"$logs/javac.log" 2>&1 || give_up "the Java programs do not compile; see $logs/javac.log"
-	cp "$top/tests/kernels/java.sh" "$root/w/java"
-	pack "$work/java"
+	cp "$top/tests/kernels/java.sh" "$root/w/$1"
+	pack "$work/$1"
+	rm -rf "$root" # some hundred MiB
 }
 
 # Debian's interpreters, without what only people and compilers read; nothing is compressed, as that takes an emulated
@@ -428,8 +430,8 @@ for part in $parts; do
 	case $part in
 	checks) make_initramfs ;;
 	interpreters) make_interpreters ;;
-	java) make_java ;;
-	*) give_up "no part $part: checks, interpreters, java" ;;
+	java | java-[1-9]*) make_java "$part" ;;
+	*) give_up "no part $part: checks, interpreters, java, java-VERSION" ;;
 	esac
 done
 
@@ -446,7 +448,7 @@ for item in "$@"; do
 			case $part in
 			checks) boot checks 1024 ;;
 			interpreters) boot interpreters 2048 part=interpreters ;;
-			java) boot java 2560 part=java ;;
+			java*) boot "$part" 2560 "part=$part" ;;
 			esac
 		done
 	else
