@@ -54,15 +54,14 @@ def static_qemu(processor):
     return path
 
 
-def debootstrap(processor, packages=()):
+def debootstrap(processor):
     """Unpacked, and not configured: enough for a dpkg and a shell."""
     debian, suite, _ = PROCESSORS[processor]
     rig.need_programs("debootstrap")
     mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
     mirror = [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")][0]
     root = rig.path(f"{suite}-{debian}")
-    include = ["--include=" + ",".join(packages)] if packages else []
-    run("debootstrap", "--foreign", f"--arch={debian}", "--variant=minbase", *include, suite, root, mirror, "/usr/share/debootstrap/scripts/sid")
+    run("debootstrap", "--foreign", f"--arch={debian}", "--variant=minbase", suite, root, mirror, "/usr/share/debootstrap/scripts/sid")
     return root
 
 

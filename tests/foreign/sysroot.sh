@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# sysroot.sh aarch64|riscv64 [interpreters|java|java-VERSION|python]: what a build for another processor needs of Debian, unpacked
-# once and kept outside the tree; or its interpreters, its Java, or the Python or a Java of Debian 13. Nothing of this host
-# changes. The directory is the only line on standard output.
+# sysroot.sh aarch64|riscv64 [interpreters|java|java-VERSION|python|native]: what a build for another processor needs of Debian,
+# unpacked once and kept outside the tree; or its interpreters, its Java, the Python or a Java of Debian 13, or all that a build
+# on such a host needs (native). Nothing of this host changes. The directory is the only line on standard output.
 # It holds
 #   root/      libraries with their headers, and busybox; dpkg-query --admindir tells which package a file is of
 #   rust/      aarch64: a rustc for this host with a library for both processors
@@ -19,7 +19,7 @@ case $processor in
 aarch64) debian=arm64 suite= packages="$packages libstdc++-12-dev libstd-rust-dev" ;;
 riscv64) debian=riscv64 suite=trixie ;;
 *)
-	echo "usage: sysroot.sh aarch64|riscv64 [interpreters|java|java-VERSION|python]" >&2
+	echo "usage: sysroot.sh aarch64|riscv64 [interpreters|java|java-VERSION|python|native]" >&2
 	exit 1 ;;
 esac
 case ${2:-} in
@@ -27,6 +27,7 @@ interpreters) packages="busybox-static python3 php-cli ruby nodejs" ;;
 java) packages="busybox-static default-jre-headless" ;;
 java-*) suite=trixie packages="busybox-static openjdk-${2#java-}-jre-headless" ;;
 python) suite=trixie packages=python3 ;;
+native) packages="?essential g++ $(sed -n '/^needed="/,/"$/p' "$(dirname "$0")/../../etc/quickstart.sh" | sed 's/needed=//; s/"//g')" ;;
 esac
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests/sysroot-$processor${2:+-$2}
 archives=$cache/apt/cache/archives
