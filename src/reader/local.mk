@@ -4,6 +4,7 @@ libreader_a_SOURCES = \
 	src/reader/constants.c src/reader/constants.h \
 	src/reader/contexts.c src/reader/contexts.h \
 	src/reader/go-threads.c src/reader/go-threads.h \
+	src/reader/instants.c src/reader/instants.h \
 	src/reader/main.c \
 	src/reader/moment.c src/reader/moment.h \
 	src/reader/musl-threads.c src/reader/musl-threads.h \
@@ -19,6 +20,10 @@ tests_unit_test_teller_LDADD = libreader.a libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-moment
 tests_unit_test_moment_SOURCES = tests/unit/test-moment.c tests/unit/test.h
 tests_unit_test_moment_LDADD = libreader.a libutil.a
+
+check_PROGRAMS += tests/unit/test-instants
+tests_unit_test_instants_SOURCES = tests/unit/test-instants.c tests/unit/test.h
+tests_unit_test_instants_LDADD = libreader.a -lm
 
 check_PROGRAMS += tests/unit/test-musl-threads
 tests_unit_test_musl_threads_SOURCES = tests/unit/test-musl-threads.c tests/unit/test.h
