@@ -20,6 +20,7 @@
 #include "src/sample/event.h"
 #include "src/sample/uprobe.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 
 #define MAX_STACK_BYTES	    65528 /* the kernel refuses more */
 #define SIDEBAND_WAKE_BYTES 64	  /* less than what a fork writes */
@@ -401,7 +402,7 @@ void sample_close_cpu(struct sample_cpu *c)
 	c->sideband_fd = close_fd(c->sideband_fd);
 }
 
-static int sampling_fd(const struct sample_cpu *c)
+int sample_fd_in_use(const struct sample_cpu *c)
 {
 	return c->event_fd >= 0 ? c->event_fd : c->sample_fd;
 }
@@ -417,10 +418,10 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 	if (r < 0)
 		return r;
 	/* Disable the old one first, so that no time is sampled twice. */
-	(void)ioctl(sampling_fd(c), PERF_EVENT_IOC_DISABLE, 0);
+	(void)ioctl(sample_fd_in_use(c), PERF_EVENT_IOC_DISABLE, 0);
 	if (enable && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
 		r = -errno;
-		(void)ioctl(sampling_fd(c), PERF_EVENT_IOC_ENABLE, 0);
+		(void)ioctl(sample_fd_in_use(c), PERF_EVENT_IOC_ENABLE, 0);
 		return r;
 	}
 	(void)close_fd(c->event_fd);
@@ -432,8 +433,8 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 {
 	/* Enable the side band first and disable it last, so that it covers every sample. */
-	const int fds[2] = {enable ? c->sideband_fd : sampling_fd(c),
-			    enable ? sampling_fd(c) : c->sideband_fd};
+	const int fds[2] = {enable ? c->sideband_fd : sample_fd_in_use(c),
+			    enable ? sample_fd_in_use(c) : c->sideband_fd};
 	unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
 	for (int i = 0; i < 2; i++) {
@@ -452,14 +453,14 @@ int sample_enable_sideband(const struct sample_cpu *c)
 
 int sample_enable_whole_cpu(const struct sample_cpu *c)
 {
-	int fd = sampling_fd(c);
+	int fd = sample_fd_in_use(c);
 
 	return c->whole_cpu && fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0 ? -errno : 0;
 }
 
 int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n)
 {
-	int fd = sampling_fd(c);
+	int fd = sample_fd_in_use(c);
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} counts = {0};
@@ -491,8 +492,9 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 		uint64_t value, enabled_ns, lost;
 	} counts;
 	/* A side band of tasks counts while one of them runs. */
-	ssize_t n = read(c->sideband_fd >= 0 && !c->whole_cpu ? c->sideband_fd : sampling_fd(c),
-			 &counts, sizeof(counts));
+	ssize_t n =
+		read(c->sideband_fd >= 0 && !c->whole_cpu ? c->sideband_fd : sample_fd_in_use(c),
+		     &counts, sizeof(counts));
 
 	if (n < 0)
 		return -errno;
@@ -500,6 +502,18 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 		return -ENODATA; /* end of file: the event is in an error state */
 	*ret_ns = counts.enabled_ns;
 	return 0;
+}
+
+uint64_t sample_timer_ns(const struct sample_options *o, const struct sample_features *f)
+{
+	if (is_auto_cycles(o, f) || !sample_event_is_time(&o->event) || !f->clockid)
+		return 0;
+	return o->period ? o->period : o->rate_hz ? NSEC_PER_SEC / o->rate_hz : 0;
+}
+
+int sample_set_timer(int fd, uint64_t period_ns)
+{
+	return ioctl(fd, PERF_EVENT_IOC_PERIOD, &period_ns) < 0 ? -errno : 0;
 }
 
 const char *sample_event_name(const struct sample_options *o, const struct sample_features *f)

@@ -314,6 +314,15 @@ int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n);
  * (no error, no hang-up, and PERF_EVENT_IOC_ENABLE does not revive them). 0 or -errno.
  */
 int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns);
+/* The event that samples is a timer of the kernel: its nanoseconds between samples. 0: it is not,
+ * or its samples have another clock than CLOCK_MONOTONIC. */
+uint64_t sample_timer_ns(const struct sample_options *options,
+			 const struct sample_features *features);
+/* fd: of a timer of a whole CPU. The next sample is in so many nanoseconds, and others at that
+ * distance. Below 10 us the kernel takes 10 us. 0 or -errno. */
+int sample_set_timer(int fd, uint64_t period_ns);
+/* The descriptor that samples. */
+int sample_fd_in_use(const struct sample_cpu *c);
 /* The rate that an event opened now really gets. */
 uint32_t sample_rate_now(const struct sample_options *options);
 /* The online CPUs, ascending (gaps are normal), from /sys/devices/system/cpu/online, or from

@@ -390,6 +390,42 @@ static void test_attached_task(void)
 }
 
 /* The reader dies, another one maps the same events: what was written meanwhile is there. */
+static uint64_t n_of_us(struct session *s)
+{
+	uint64_t n = 0;
+	struct record r;
+
+	merger_begin(s->m, UINT64_MAX);
+	while (merger_next(s->m, &r))
+		n += r.type == RECORD_SAMPLE && r.pid == (uint32_t)getpid();
+	return n;
+}
+
+/* A tenth as many samples, and from at once: the first ones are not those of the old period. */
+static void test_timer(void)
+{
+	uint64_t period = sample_timer_ns(&options, &features);
+	struct session s = {0};
+
+	if (features.hardware || !features.clockid) {
+		CHECK_INT(period, ==, 0);
+		return;
+	}
+	CHECK_INT(period, ==, NSEC_PER_SEC / options.rate_hz);
+	start_session(&s);
+	for (int i = 0; i < s.n; i++)
+		CHECK_INT(sample_set_timer(sample_fd_in_use(&s.cpus[i]), 10 * period), ==, 0);
+	(void)n_of_us(&s);
+	burn(100 * period);
+	CHECK_INT(n_of_us(&s), <=, 25);
+	for (int i = 0; i < s.n; i++)
+		CHECK_INT(sample_set_timer(sample_fd_in_use(&s.cpus[i]), period), ==, 0);
+	burn(100 * period);
+	CHECK_INT(n_of_us(&s), >=, 50);
+	end_session(&s);
+	CHECK_INT(sample_set_timer(-EBADF, period), ==, -EBADF);
+}
+
 static void test_second_reader(void)
 {
 	struct session s = {0};
@@ -495,6 +531,7 @@ int main(void)
 	RUN(test_no_such_cpu);
 	RUN(test_own_task_with_inherit);
 	RUN(test_attached_task);
+	RUN(test_timer);
 	RUN(test_second_reader);
 	RUN(test_self_check_is_limited);
 	fprintf(stderr, "%" PRIu64 " of %" PRIu64 " records came late\n", n_late, n_records);
