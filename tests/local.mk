@@ -188,7 +188,7 @@ EXTRA_DIST += tests/bench/agreement.py tests/bench/offcpu-peers.py \
 	tests/bench/pairs.c tests/bench/pauses.py tests/bench/readers.py tests/bench/shares.py tests/bench/spans.py \
 	tests/bench/runtimes-peers.py tests/bench/runtimes.py tests/system/allocators.py \
 	tests/system/attributes.py tests/system/events.py tests/system/goroutines.py \
-	tests/system/hostile_interpreters.py tests/system/hostile_spans.py \
+	tests/system/hostile_interpreters.py tests/system/hostile_spans.py tests/system/instants.py \
 	tests/system/interpreter_lives.py tests/system/interpreters.py tests/system/java_truth.py \
 	tests/system/looks.py tests/system/losses.py tests/system/memory.py tests/system/native_frames.py \
 	tests/system/runtime_waits.py tests/system/spans.py tests/system/tracers.py \

@@ -92,6 +92,7 @@ SYSTEM_TESTS="
 	store         150  beside
 	protocols     120  beside
 	interpreters  120  beside
+	instants       60  beside
 	hostile_interpreters 120 beside
 	interpreter_lives 120 beside
 	report        120  beside

@@ -131,6 +131,8 @@ static void on_died(void *ctx, struct peer_id who)
 		exporter_died(b, page);
 	if (who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, NULL);
+	if (who.kind == PEER_READER)
+		broker_set_timer(b, who.index);
 }
 
 /* ---- Metrics ---- */

@@ -234,11 +234,16 @@ int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const ch
 void broker_forget_failed_dir(struct broker_state_dir *d);
 /* Sends the profiler the events of a CPU. 0 or -errno. */
 int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
-/* Sends it the new event that samples into the ring of a CPU. 0 or -errno. */
+/* Sends it, and the CPU's reader, the new event that samples into the ring of a CPU. 0 or -errno.
+ */
 int broker_send_event(const struct broker *b, const struct cpu_events *c);
 
 /* The profiler has seen an interpreter in a process, or sees it no longer (readers.c). */
 void broker_add_client(struct broker *b, const struct message *from);
+/* A new event samples into the ring of its CPU. */
+void broker_tell_reader(const struct broker *b, const struct cpu_events *c);
+/* The CPU's reader is gone: samples come at their period again, whatever it had set. */
+void broker_set_timer(const struct broker *b, uint32_t cpu);
 void broker_remove_client(struct broker *b, uint32_t pid);
 /* supervisor_callbacks.may_read. */
 bool broker_may_read(void *ctx, uint32_t pid);

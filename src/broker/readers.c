@@ -336,6 +336,43 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
+/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. 0: it may not. */
+static uint64_t timer_ns(const struct events *e)
+{
+	bool whole = e->targets.n_cgroups == 0 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
+
+	return whole ? sample_timer_ns(&e->sample, &e->features) : 0;
+}
+
+static void send_timer(const struct broker *b, uint32_t cpu, struct setup_sender *to)
+{
+	const struct cpu_events *c = find_cpu(&b->events[0], cpu);
+	const struct message m = {.type = MESSAGE_CPU_EVENT};
+	int fd = c ? sample_fd_in_use(&c->events) : -EBADF;
+
+	if (fd >= 0 && timer_ns(&b->events[0]))
+		setup_put_message(to, &m, &fd, 1);
+}
+
+void broker_tell_reader(const struct broker *b, const struct cpu_events *c)
+{
+	const struct peer_id who = {PEER_READER, (uint32_t)c->events.cpu};
+	const struct message m = {.type = MESSAGE_CPU_EVENT};
+	int fd = sample_fd_in_use(&c->events);
+
+	if (c->events.index == 0 && timer_ns(&b->events[0]) && is_reader(b, who))
+		(void)supervisor_send_now(b->supervisor, who, &m, &fd, 1);
+}
+
+void broker_set_timer(const struct broker *b, uint32_t cpu)
+{
+	const struct cpu_events *c = find_cpu(&b->events[0], cpu);
+	uint64_t period = timer_ns(&b->events[0]);
+
+	if (c && period)
+		(void)sample_set_timer(sample_fd_in_use(&c->events), period);
+}
+
 static void send_cpu(const struct broker *b, uint32_t cpu, struct setup_sender *to)
 {
 	struct message m = {.type = MESSAGE_CPU_ADD};
@@ -369,6 +406,7 @@ int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_
 	to = setup_begin(control, &s, sizeof(s), status_fd);
 	(void)setup_finish(&to);
 	send_cpu(b, who.index, &to);
+	send_timer(b, who.index, &to);
 	for (uint32_t i = 0; i < b->readers.n_clients; i++) {
 		const struct broker_client *c = &b->readers.clients[i];
 		const struct message m = message_of(c);

@@ -118,6 +118,7 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c)
 		return 0;
 	m.cpu.cpu = c->events.cpu;
 	m.cpu.index = c->events.index;
+	broker_tell_reader(b, c);
 	return supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, &c->events.event_fd, 1);
 }
 

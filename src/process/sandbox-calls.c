@@ -193,6 +193,7 @@ static const struct sandbox_call calls[] = {
 	/* ---- Those that read hostile files ---- */
 	ONLY(P, ioctl, 1, PERF_EVENT_IOC_ID), /* of a new event, to know its records */
 	ONLY(P, ioctl, 1, PROCMAP_QUERY),
+	ONLY(R, ioctl, 1, PERF_EVENT_IOC_PERIOD), /* when its CPU is sampled next */
 	CALL(R, getrusage), /* how often the kernel took it off its CPU */
 	CALL(S, pwrite64),
 	CALL(S, dup), /* compressed files are read through a copy of their descriptor */

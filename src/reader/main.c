@@ -17,6 +17,7 @@
 #include "runtimes/go.h"
 #include "src/process/role.h"
 #include "src/reader/clients.h"
+#include "src/reader/instants.h"
 #include "src/reader/moment.h"
 #include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
@@ -24,6 +25,7 @@
 #include "src/sample/peek.h"
 #include "src/sample/sample.h"
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/time-share.h"
@@ -46,6 +48,8 @@ struct reader_role {
 		bool is_new;
 		struct peek_sample sample;
 	} watched[READER_MAX_EVENTS];
+	int sampling; /* the event of CPU time, which is to be set anew; negative: it is not */
+	struct instants instants;
 	int profiler; /* a socket; negative: none */
 	struct clients *clients;
 	struct teller *teller; /* NULL: nobody listens */
@@ -230,10 +234,25 @@ static uint32_t n_read(const struct reader_role *r, uint32_t event)
 	return r->setup.events[event].options.use == SAMPLE_USE_BLOCKS ? PEEK_MAX : 1;
 }
 
+/* 0: the one that is set is right. */
+static void set_period(struct reader_role *r, uint64_t period_ns)
+{
+	if (period_ns && r->sampling >= 0 && sample_set_timer(r->sampling, period_ns) < 0)
+		r->sampling = close_fd(r->sampling);
+}
+
+static void set_instant(struct reader_role *r, const struct instants_sample *s)
+{
+	if (s->n > 0 && r->sampling >= 0)
+		set_period(r, instants_next(&r->instants, s, clock_monotonic_ns()));
+}
+
 static void read_new(struct reader_role *r)
 {
 	struct reader_client *client;
+	struct instants_sample newest = {.seen_ns = clock_monotonic_ns()};
 	struct watched *w;
+	uint32_t n_passed;
 
 	if (r->setup.of_tasks)
 		r->woke = moment_now();
@@ -241,15 +260,25 @@ static void read_new(struct reader_role *r)
 		w = &r->watched[i];
 		if (!w->peek)
 			continue;
-		r->role.status->counts.reader.passed_over += peek_look(w->peek, n_read(r, i));
+		n_passed = peek_look(w->peek, n_read(r, i));
+		r->role.status->counts.reader.passed_over += n_passed;
 		w->is_new = peek_next(w->peek, &w->sample);
+		if (i == 0 && w->is_new) {
+			newest.time_ns = w->sample.time_ns;
+			newest.tid = w->sample.tid;
+			newest.n = n_passed + 1;
+		}
 	}
 	while ((w = next_new(r))) {
 		client = clients_find(r->clients, w->sample.pid);
+		/* For a block alone, the instant stays. */
+		if (client && newest.n > 0)
+			set_period(r, instants_hold(&r->instants, clock_monotonic_ns()));
 		if (client)
 			read_stack(r, client, w);
 		w->is_new = peek_next(w->peek, &w->sample);
 	}
+	set_instant(r, &newest);
 }
 
 static void on_sample(void *ctx, int fd, uint32_t events)
@@ -272,6 +301,9 @@ static void leave_profiler(struct reader_role *r)
 	loop_remove_fd(r->role.loop, r->profiler);
 	r->profiler = close_fd(r->profiler);
 	r->teller = teller_free(r->teller);
+	/* Nobody sets it until there is a new one. */
+	set_period(r, r->instants.period_ns);
+	instants_forget(&r->instants);
 }
 
 _Static_assert((int)MESSAGE_MAX_CONTEXT == (int)FRAME_RECORD_MAX_CONTEXT, "an answer has all");
@@ -358,6 +390,14 @@ static void watch(struct reader_role *r, const struct message *m, int owned_fd)
 			    strerror(-e));
 }
 
+/* The event that samples CPU time into the ring. */
+static void take_event(struct reader_role *r, int owned_fd)
+{
+	(void)close_fd(r->sampling);
+	r->sampling = r->setup.realtime ? owned_fd : close_fd(owned_fd);
+	instants_forget(&r->instants);
+}
+
 static void on_control(void *ctx, const struct message *m, int fds[2])
 {
 	struct reader_role *r = ctx;
@@ -368,6 +408,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		break;
 	case MESSAGE_CPU_ADD:
 		watch(r, m, TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_CPU_EVENT:
+		take_event(r, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_CLIENT:
 		(void)clients_add(r->clients, m, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
@@ -411,7 +454,7 @@ int role_reader_main(void)
 
 	if (!r)
 		return 1;
-	r->profiler = -EBADF;
+	r->profiler = r->sampling = -EBADF;
 	for (int i = 0; i < READER_MAX_EVENTS; i++)
 		r->watched[i].event = -EBADF;
 	r->share = (struct time_share){
@@ -419,6 +462,9 @@ int role_reader_main(void)
 	r->blocked_share = r->share;
 	r->blocked_share.percent = BLOCKED_PERCENT;
 	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
+	instants_init(&r->instants,
+		      sample_timer_ns(&r->setup.events[0].options, &r->setup.events[0].features),
+		      hash_u64(clock_monotonic_ns()));
 	(void)signal(SIGXCPU, on_overrun);
 	if (e == 0)
 		e = clients_new(&r->clients, &callbacks);
@@ -432,6 +478,7 @@ int role_reader_main(void)
 		peek_free(r->watched[i].peek);
 		(void)close_fd(r->watched[i].event);
 	}
+	(void)close_fd(r->sampling);
 	clients_free(r->clients);
 	loop_free(r->role.loop);
 	free(r);

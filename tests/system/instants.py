@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/reader src/broker src/sample
+"""On a CPU that threads share, the instants of samples say nothing of each other while a reader runs for each: two loops
+and a Python program that works and sleeps are on one CPU. Without readers the samples come at their period. Both ways
+there are as many as the rate says."""
+import os
+import sys
+
+import rig
+
+RATE = 499
+SECONDS = 3 # of CPU time, of both loops
+LOOP = "while :; do :; done"
+SLEEPER = """
+import time
+while True:
+    end = time.thread_time() + 0.006
+    while time.thread_time() < end:
+        pass
+    time.sleep(0.004)
+"""
+
+
+def times_of(path, cpu):
+    """Of the samples on a CPU."""
+    with open(path, encoding="utf-8", errors="replace") as f:
+        heads = [line.split() for line in f if line[0] not in "\t\n#"]
+    return [float(h[-3].rstrip(":")) for h in heads if f"[{cpu:03}]" in h]
+
+
+def capture(name, pids, cpu, *options):
+    """The share of intervals that are shorter than half a period, and samples by the rate."""
+    path = rig.path(name + ".perf.txt")
+    r = rig.record_cpu(SECONDS, pids, "-a", "-F", RATE, "-o", path, *options)
+    rig.check(r.status == 0, f"{name}: it is recorded" + ("" if r.status == 0 else r.text()))
+    times = sorted(times_of(path, cpu))
+    # The first second is without readers, which are still to begin.
+    times = [t for t in times if t > times[0] + 1]
+    short = sum(b - a < 0.5 / RATE for a, b in zip(times, times[1:])) / len(times)
+    n = (len(times) - 1) / (times[-1] - times[0]) / RATE
+    print(f"# {name}: {len(times)} samples, {n:.3f} of those by the rate; {100 * short:.1f}% of the intervals are short")
+    return short, n
+
+
+def main():
+    rig.need_root()
+    cpu = min(os.sched_getaffinity(0))
+    on_it = ["taskset", "-c", str(cpu)]
+    loops = [rig.start([*on_it, "sh", "-c", LOOP]) for _ in range(2)]
+    rig.start([*on_it, sys.executable, "-c", SLEEPER])
+    pids = [p.pid for p in loops]
+
+    short, n = capture("readers", pids, cpu)
+    rig.check(short > 0.2, "with readers they come at random: two in five are short")
+    rig.check(0.8 < n < 1.05, "and there are as many as the rate says, but for the readers' own time")
+    short, n = capture("plain", pids, cpu, "--no-interpreters")
+    rig.check(short < 0.1, "without readers they come at their period")
+    rig.check(0.8 < n < 1.05, "and there are as many as the rate says")
+
+
+rig.run(main)
