@@ -340,8 +340,9 @@ static void add_event(struct setup_reader *s, const struct events *e)
 static uint64_t timer_ns(const struct events *e)
 {
 	bool whole = e->targets.n_cgroups == 0 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
+	uint64_t ns = whole ? sample_timer_ns(&e->sample, &e->features) : 0;
 
-	return whole ? sample_timer_ns(&e->sample, &e->features) : 0;
+	return sample_may_set_timer(ns) ? ns : 0;
 }
 
 static void send_timer(const struct broker *b, uint32_t cpu, struct setup_sender *to)

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "src/reader/instants.h"
+#include "src/sample/sample.h"
 
-/* Of a block: the CPU hardly idled, and a second thread was seen. Plain ones may never find it where
- * there is one, so one of so many is random nevertheless. */
+/* Of a block: the CPU hardly idled, and a second thread was seen. Plain ones may never find it
+ * where there is one, so one of so many is random nevertheless. */
 #define MIN_BUSY    (INSTANTS_BLOCK - INSTANTS_BLOCK / 8)
 #define MIN_CHANGES 2
 #define TRY_EACH    8
 /*
  * A thread in front of the reader is sampled again and again at the period that was set for one
- * sample: too often, on the average. One such sample in a block does no harm. Where there are more,
- * so many blocks are plain, and twice as many the next time.
+ * sample: too often, on the average, and SAMPLE_TIMER_PART times at most. One such sample in a
+ * block does no harm. Where there are more, so many blocks are plain, and twice as many the next
+ * time.
  */
 #define MAX_SURPLUS	 16
 #define PLAIN_BLOCKS	 16
 #define MAX_PLAIN_BLOCKS 1024
-/* So it is never shorter than this part: an instant that is nearer has to wait. What runs when the
- * reader sleeps again mostly runs that long. */
-#define LEAST_PART 8
 
 void instants_init(struct instants *s, uint64_t period_ns, uint64_t seed)
 {
@@ -132,7 +131,9 @@ static uint64_t find_instant(struct instants *s, uint64_t from_ns, uint64_t now_
 
 static uint64_t set(struct instants *s, uint64_t at_ns, uint64_t now_ns)
 {
-	uint64_t least = s->period_ns / LEAST_PART;
+	/* An instant that is nearer has to wait. What runs when the reader sleeps again mostly runs
+	 * that long. */
+	uint64_t least = s->period_ns / SAMPLE_TIMER_PART;
 
 	s->set_ns = at_ns > now_ns + least ? at_ns - now_ns : least;
 	s->due_ns = now_ns + s->set_ns;
@@ -150,7 +151,7 @@ uint64_t instants_next(struct instants *s, const struct instants_sample *sample,
 {
 	find_block(s, sample->time_ns, sample->n);
 	count(s, sample->tid, sample->n);
-	if (s->is_random && sample->time_ns > s->due_ns + s->period_ns / LEAST_PART)
+	if (s->is_random && sample->time_ns > s->due_ns + s->period_ns / SAMPLE_TIMER_PART)
 		pass_over(s, sample->time_ns);
 	if (!s->is_random && sample->time_ns + s->period_ns >= end_of(s)) {
 		begin_block(s, end_of(s));

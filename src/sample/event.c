@@ -29,19 +29,24 @@
  * switches_attr(). */
 #define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
+/*
+ * The kernel lowers its limit by itself when samples take too long, and a higher rate is EINVAL, so
+ * it is read each time. At the limit itself the kernel would throttle the event at nearly every
+ * tick, and Linux 6.16 and 6.17 can hang when they throttle a cpu-clock event. Half of the limit
+ * avoids both.
+ */
+static long max_rate(void)
+{
+	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000) / 2;
+
+	return max < 1 ? 1 : max;
+}
+
 uint32_t sample_rate_now(const struct sample_options *options)
 {
-	/*
-	 * The kernel lowers this limit by itself when samples take too long, and a higher rate is
-	 * EINVAL, so it is read each time. At the limit itself the kernel would throttle the event
-	 * at nearly every tick, and Linux 6.16 and 6.17 can hang when they throttle a cpu-clock
-	 * event. Half of the limit avoids both.
-	 */
-	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000) / 2;
+	long max = max_rate();
 	uint32_t rate = options->rate_hz ? options->rate_hz : 1;
 
-	if (max < 1)
-		max = 1;
 	return (unsigned long)max < rate ? (uint32_t)max : rate;
 }
 
@@ -509,6 +514,11 @@ uint64_t sample_timer_ns(const struct sample_options *o, const struct sample_fea
 	if (is_auto_cycles(o, f) || !sample_event_is_time(&o->event) || !f->clockid)
 		return 0;
 	return o->period ? o->period : o->rate_hz ? NSEC_PER_SEC / o->rate_hz : 0;
+}
+
+bool sample_may_set_timer(uint64_t timer_ns)
+{
+	return timer_ns >= SAMPLE_TIMER_PART * NSEC_PER_SEC / (uint64_t)max_rate();
 }
 
 int sample_set_timer(int fd, uint64_t period_ns)

@@ -318,8 +318,12 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns);
  * or its samples have another clock than CLOCK_MONOTONIC. */
 uint64_t sample_timer_ns(const struct sample_options *options,
 			 const struct sample_features *features);
+/* The timer may be set to that part of its period, and no less. */
+#define SAMPLE_TIMER_PART 8
+/* May it now? Not if the kernel could throttle the event then (sample_rate_now() has why). */
+bool sample_may_set_timer(uint64_t timer_ns);
 /* fd: of a timer of a whole CPU. The next sample is in so many nanoseconds, and others at that
- * distance. Below 10 us the kernel takes 10 us. 0 or -errno. */
+ * distance. 0 or -errno. */
 int sample_set_timer(int fd, uint64_t period_ns);
 /* The descriptor that samples. */
 int sample_fd_in_use(const struct sample_cpu *c);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "src/reader/instants.h"
+#include "src/sample/sample.h"
 #include "tests/unit/test.h"
 
 #define PERIOD	     UINT64_C(2000000)
@@ -72,6 +73,7 @@ static void sample(struct model *m, uint32_t who, uint64_t *t)
 	set = m->fixed ? 0 : instants_next(&m->instants, &newest, *t);
 	if (!set)
 		return;
+	CHECK_INT(set, >=, PERIOD / SAMPLE_TIMER_PART);
 	m->n_set++;
 	m->period = set;
 	m->next = *t + set;
