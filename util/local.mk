@@ -27,6 +27,7 @@ libutil_a_SOURCES = \
 	util/runtime-files.c util/runtime-files.h util/runtime-rows.h \
 	util/strtab.c util/strtab.h \
 	util/text.c util/text.h \
+	util/ticks.c util/ticks.h \
 	util/time-share.c util/time-share.h
 
 check_PROGRAMS += tests/unit/test-util tests/unit/test-notes
@@ -41,6 +42,10 @@ tests_unit_test_notes_LDADD = libutil.a $(ELFUTILS_LIBS)
 check_PROGRAMS += tests/unit/test-heap
 tests_unit_test_heap_SOURCES = tests/unit/test-heap.c tests/unit/test.h
 tests_unit_test_heap_LDADD = libutil.a
+
+check_PROGRAMS += tests/unit/test-ticks
+tests_unit_test_ticks_SOURCES = tests/unit/test-ticks.c tests/unit/test.h
+tests_unit_test_ticks_LDADD = libutil.a -lm
 
 check_PROGRAMS += tests/unit/test-confidence
 tests_unit_test_confidence_SOURCES = tests/unit/test-confidence.c tests/unit/test.h
