@@ -147,6 +147,8 @@ bool broker_samples_whole_cpus(const struct broker *b);
  * config's user does not exist and another user takes its place. */
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t broker_n_cpus(const struct broker *b);
+/* Samples a second of the i-th event, as the kernel allows and beside its ticks; 0: by period. */
+uint32_t broker_rate_hz(const struct broker *b, uint32_t i);
 /* The cost of the tree: CPU time of all processes since its start, including those that have ended,
  * and resident memory. */
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);

@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "util/ticks.h"
 
 #define MIN_RING_BYTES (UINT64_C(64) << 10)
 #define TELL_SECONDS   60
@@ -55,6 +56,19 @@ static int probe(struct events *e, char *error, size_t n_error)
 	return sample_probe(&e->sample, first, &e->features, error, n_error);
 }
 
+/* A period that was asked for stays. The processor's counters are never in step. */
+static void leave_step(struct sample_options *o, const struct sample_features *features)
+{
+	uint32_t rate = ticks_rate_beside(o->rate_hz, ticks_ns());
+
+	if (o->period || !sample_timer_ns(o, features) || rate == o->rate_hz)
+		return;
+	log_info("it samples %u times a second: %u is in step with the kernel's ticks, at which it "
+		 "chooses who runs",
+		 rate, o->rate_hz);
+	o->rate_hz = rate;
+}
+
 int events_probe(struct events *e, const struct sample_options *want)
 {
 	char error[1024] = "";
@@ -72,6 +86,7 @@ int events_probe(struct events *e, const struct sample_options *want)
 		log_warning(
 			"kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
 			e->sample.rate_hz, want->rate_hz);
+	leave_step(&e->sample, &e->features);
 	return 0;
 }
 

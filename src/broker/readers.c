@@ -336,11 +336,12 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
-/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. 0: it may not. */
+/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. Its samples have our
+ * clock. 0: it may not be set. */
 static uint64_t timer_ns(const struct events *e)
 {
 	bool whole = e->targets.n_cgroups == 0 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
-	uint64_t ns = whole ? sample_timer_ns(&e->sample, &e->features) : 0;
+	uint64_t ns = whole && e->features.clockid ? sample_timer_ns(&e->sample, &e->features) : 0;
 
 	return sample_may_set_timer(ns) ? ns : 0;
 }

@@ -116,6 +116,11 @@ int broker_open_events(struct broker *b)
 	return r;
 }
 
+uint32_t broker_rate_hz(const struct broker *b, uint32_t i)
+{
+	return b->events[i].sample.period ? 0 : b->events[i].sample.rate_hz;
+}
+
 void broker_close_events(struct broker *b)
 {
 	for (uint32_t i = 0; i < b->options.n_events; i++)

@@ -529,6 +529,7 @@ int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_
 	s = *b->options.screen;
 	s.common = broker_common_setup(b, PEER_SCREEN);
 	s.n_cpus = b->events[0].cpus.n;
+	s.rate_hz = b->events[0].sample.rate_hz;
 	to = setup_begin(control, &s, sizeof(s), status_fd);
 	send_host_facts(&to);
 	return setup_finish(&to);

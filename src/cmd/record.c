@@ -120,10 +120,14 @@ static void release_command(struct record_run *r)
 	}
 }
 
-static void say_started(const struct record_run *r)
+static void say_started(struct record_run *r)
 {
-	if (!r->options.quiet && !r->terminal)
-		record_say_started(&r->options, r->has_command, broker_n_cpus(r->broker));
+	if (r->options.quiet || r->terminal)
+		return;
+	/* As it is now, not as it was asked for. */
+	for (uint32_t i = 0; i < r->options.n_events; i++)
+		r->options.events[i].rate_hz = broker_rate_hz(r->broker, i);
+	record_say_started(&r->options, r->has_command, broker_n_cpus(r->broker));
 }
 
 static void print_progress(struct record_run *r, bool last)

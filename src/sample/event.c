@@ -511,7 +511,7 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 
 uint64_t sample_timer_ns(const struct sample_options *o, const struct sample_features *f)
 {
-	if (is_auto_cycles(o, f) || !sample_event_is_time(&o->event) || !f->clockid)
+	if (is_auto_cycles(o, f) || !sample_event_is_time(&o->event))
 		return 0;
 	return o->period ? o->period : o->rate_hz ? NSEC_PER_SEC / o->rate_hz : 0;
 }

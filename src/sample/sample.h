@@ -314,8 +314,8 @@ int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n);
  * (no error, no hang-up, and PERF_EVENT_IOC_ENABLE does not revive them). 0 or -errno.
  */
 int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns);
-/* The event that samples is a timer of the kernel: its nanoseconds between samples. 0: it is not,
- * or its samples have another clock than CLOCK_MONOTONIC. */
+/* The event that samples is a timer of the kernel: its nanoseconds between samples; 0: it is no
+ * timer. */
 uint64_t sample_timer_ns(const struct sample_options *options,
 			 const struct sample_features *features);
 /* The timer may be set to that part of its period, and no less. */
