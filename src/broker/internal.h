@@ -115,7 +115,7 @@ struct broker {
 		/* Processes that kept a reader waiting, or the profiler (broker_process_of()). */
 		struct strikes aside;
 		uint32_t n_set_aside, n_not_allowed, n_too_many;
-		struct log_ratelimit refused, not_in_front, no_room, counted;
+		struct log_ratelimit refused, not_in_front, no_room, counted, uneven;
 	} readers;
 	struct broker_foresight {
 		uint64_t until_ns; /* the latest time to begin sampling; 0: it has begun */

@@ -34,6 +34,7 @@
 #define SECONDS		   600
 #define ASIDE_NS	   (10 * NSEC_PER_SEC) /* the first time; at most 64 times as long */
 #define MIN_PERIOD_NS	   NSEC_PER_MSEC       /* of samples of time that wake readers */
+#define MAX_EVEN_HZ	   200 /* where they shift shares by some per cent at most */
 
 /* ---- Clients ---- */
 
@@ -336,14 +337,28 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
-/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. Its samples have our
- * clock. 0: it may not be set. */
+/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. Its samples have
+ * our clock. 0: it may not be set. */
 static uint64_t timer_ns(const struct events *e)
 {
 	bool whole = e->targets.n_cgroups == 0 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
 	uint64_t ns = whole && e->features.clockid ? sample_timer_ns(&e->sample, &e->features) : 0;
 
 	return sample_may_set_timer(ns) ? ns : 0;
+}
+
+/* Nobody can set when the CPUs are sampled next, although readers run. */
+static void warn_if_uneven(struct broker *b)
+{
+	const struct events *e = &b->events[0];
+	uint64_t ns = sample_timer_ns(&e->sample, &e->features);
+
+	if (ns > 0 && ns < NSEC_PER_SEC / MAX_EVEN_HZ && !timer_ns(e) &&
+	    log_ratelimit(&b->readers.uneven, SECONDS))
+		log_warning("shares of CPU time may be off by up to 30%% on busy CPUs: after each "
+			    "sample the kernel chooses anew who runs, and here samples come at a "
+			    "fixed period; %u a second (-F, samples_per_second) shift less",
+			    MAX_EVEN_HZ - 1);
 }
 
 static void send_timer(const struct broker *b, uint32_t cpu, struct setup_sender *to)
@@ -441,6 +456,7 @@ static void start_readers(struct broker *b)
 	const struct events *e = &b->events[0];
 
 	wake_readers(b, true);
+	warn_if_uneven(b);
 	for (uint32_t i = 0; i < e->cpus.n; i++) {
 		struct peer_id who = {PEER_READER, (uint32_t)e->cpus.items[i].events.cpu};
 

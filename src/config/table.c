@@ -83,8 +83,8 @@ static const struct config_section sections[] = {
 static const struct config_key keys[] = {
 	{"profiler", "samples_per_second", CONFIG_COUNT, AT(samples_per_second), .value = "19",
 	 .min = 1, .max = 1000,
-	 .help = "Samples per second on each busy CPU. A number that does not divide 1000 "
-		 "avoids running in step with timers."},
+	 .help = "Samples per second on each busy CPU. One in step with the kernel's ticks, as "
+		 "numbers that divide 1000 often are, becomes the next lower one that is not."},
 	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), .value = "10s",
 	 .min = NSEC_PER_SEC, .max = 60 * MIN,
 	 .help = "Length of one profile: a profile is exported at the end of each interval."},
