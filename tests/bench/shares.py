@@ -2,8 +2,8 @@
 """How right the shares of CPU time are where CPUs have more work than they can do: programs that work for 6 ms and sleep
 for 4, beside programs that never sleep, on each CPU. Their samples in captures of the host are held against the
 scheduler's account, with readers of interpreters (a Python program sleeps beside them) and without.
-shares.py PERFWALK [--rates 99,499] [--seconds N] [--rounds N], as root. Without readers a ratio is 1, by chance up to the
-number behind it (95%) off."""
+shares.py PERFWALK [--rates 99,499] [--seconds N] [--rounds N], as root. Where all is right a ratio is 1, by chance up to
+the number behind it (95%) off."""
 import argparse
 import os
 import subprocess
@@ -48,8 +48,8 @@ def capture(program, rate, seconds, pids, *options):
         with open(out, encoding="utf-8", errors="replace") as f:
             heads = [line.split() for line in f if line[0] not in "\t\n#"]
     wanted = {str(pid) for pid in pids}
-    n = sum(any(word.split("/")[0] in wanted for word in head if "/" in word) for head in heads)
-    return n / rate, used, n
+    periods = [int(head[-2]) for head in heads if any(word.split("/")[0] in wanted for word in head if "/" in word)]
+    return sum(periods) / 1e9, used, len(periods)
 
 
 def main():
