@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/reader src/broker src/sample
 """On a CPU that threads share, the instants of samples say nothing of each other while a reader runs for each: two loops
-and a Python program that works and sleeps are on one CPU. Without readers the samples come at their period. Both ways
-there are as many as the rate says. A rate in step with the kernel's ticks becomes one beside it, which all outputs have."""
+and a Python program that works and sleeps are on one CPU, also where readers run for each of its blocks. Without readers
+the samples come at their period. There are always as many as the rate says. A rate in step with the kernel's ticks becomes one beside it, which all outputs have."""
 import os
 import sys
 import time
@@ -27,7 +27,7 @@ def times_of(path, cpu):
     """Of the samples on a CPU."""
     with open(path, encoding="utf-8", errors="replace") as f:
         heads = [line.split() for line in f if line[0] not in "\t\n#"]
-    return [float(h[-3].rstrip(":")) for h in heads if f"[{cpu:03}]" in h]
+    return [float(h[-3].rstrip(":")) for h in heads if f"[{cpu:03}]" in h and h[-1] == "cpu-clock:"]
 
 
 def capture(name, pids, cpu, *options):
@@ -65,12 +65,13 @@ def main():
     rig.start([*on_it, sys.executable, "-c", SLEEPER])
     pids = [p.pid for p in loops]
 
-    short, n = capture("readers", pids, cpu)
-    rig.check(short > 0.2, "with readers they come at random: two in five are short")
-    rig.check(0.8 < n < 1.05, "and there are as many as the rate says, but for the readers' own time")
+    for name, options in ("readers", ()), ("blocks", ("--off-cpu",)):
+        short, n = capture(name, pids, cpu, *options)
+        rig.check(short > 0.2, f"{name}: the samples come at random: two in five intervals are short")
+        rig.check(0.8 < n < 1.05, f"{name}: as many as the rate says, but for the readers' own time")
     short, n = capture("plain", pids, cpu, "--no-interpreters")
-    rig.check(short < 0.1, "without readers they come at their period")
-    rig.check(0.8 < n < 1.05, "and there are as many as the rate says")
+    rig.check(short < 0.1, "plain: without readers they come at their period")
+    rig.check(0.8 < n < 1.05, "plain: as many as the rate says")
     check_step()
 
 
