@@ -337,11 +337,10 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
-/* Of a whole CPU: an event of tasks or of a cgroup counts only while these run. Its samples have
- * our clock. 0: it may not be set. */
+/* There is one for each CPU, and its samples have our clock. 0: it may not be set. */
 static uint64_t timer_ns(const struct events *e)
 {
-	bool whole = e->targets.n_cgroups == 0 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
+	bool whole = e->targets.n_cgroups <= 1 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
 	uint64_t ns = whole && e->features.clockid ? sample_timer_ns(&e->sample, &e->features) : 0;
 
 	return sample_may_set_timer(ns) ? ns : 0;
@@ -418,6 +417,7 @@ int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_
 		if (broker_wakes_readers(b, i))
 			add_event(&s, &b->events[i]);
 	}
+	s.own_time = b->events[0].targets.n_cgroups > 0;
 	s.of_tasks = b->options.n_pids > 0;
 	s.realtime = put_in_front(b, supervisor_pid(b->supervisor, who), who.index);
 	to = setup_begin(control, &s, sizeof(s), status_fd);

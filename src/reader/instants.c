@@ -17,9 +17,10 @@
 #define PLAIN_BLOCKS	 16
 #define MAX_PLAIN_BLOCKS 1024
 
-void instants_init(struct instants *s, uint64_t period_ns, uint64_t seed)
+void instants_init(struct instants *s, uint64_t period_ns, bool own_time, uint64_t seed)
 {
-	*s = (struct instants){.period_ns = period_ns, .random = seed | 1};
+	*s = (struct instants){
+		.period_ns = period_ns, .own_ns = own_time ? period_ns : 0, .random = seed | 1};
 }
 
 void instants_forget(struct instants *s)
@@ -142,12 +143,14 @@ static uint64_t set(struct instants *s, uint64_t at_ns, uint64_t now_ns)
 
 uint64_t instants_hold(struct instants *s, uint64_t now_ns)
 {
-	if (s->set_ns == 0 || s->set_ns >= s->period_ns)
+	/* Nor does a timer with its own time go on, mostly. */
+	if (s->set_ns == 0 || s->set_ns >= s->period_ns || s->own_ns)
 		return 0;
 	return set(s, now_ns + s->period_ns, now_ns);
 }
 
-uint64_t instants_next(struct instants *s, const struct instants_sample *sample, uint64_t now_ns)
+static uint64_t next_after(struct instants *s, const struct instants_sample *sample,
+			   uint64_t now_ns)
 {
 	find_block(s, sample->time_ns, sample->n);
 	count(s, sample->tid, sample->n);
@@ -162,4 +165,15 @@ uint64_t instants_next(struct instants *s, const struct instants_sample *sample,
 	if (s->is_random)
 		return set(s, find_instant(s, sample->seen_ns, now_ns), now_ns);
 	return s->set_ns == s->period_ns ? 0 : set(s, now_ns + s->period_ns, now_ns);
+}
+
+uint64_t instants_next(struct instants *s, const struct instants_sample *sample, uint64_t now_ns)
+{
+	struct instants_sample own = *sample;
+
+	if (!s->own_ns)
+		return next_after(s, sample, now_ns);
+	s->own_ns += sample->n * (s->set_ns ? s->set_ns : s->period_ns);
+	own.time_ns = own.seen_ns = s->own_ns;
+	return next_after(s, &own, s->own_ns);
 }

@@ -25,6 +25,7 @@ struct instants {
 	/* What the kernel repeats until the next call (0: not known), and when the first sample of
 	 * it comes. */
 	uint64_t set_ns, due_ns;
+	uint64_t own_ns;	     /* the timer's own time; 0: it has none */
 	uint64_t random;	     /* not 0 */
 	uint64_t begin_ns;	     /* of the block; 0: there was no sample yet */
 	bool is_random;		     /* the block is */
@@ -38,8 +39,9 @@ struct instants {
 	uint32_t n_plain, plain_blocks;
 };
 
-/* seed: any number. */
-void instants_init(struct instants *s, uint64_t period_ns, uint64_t seed);
+/* seed: any number. own_time: the timer stands still while a control group does not run. Then its
+ * time goes by its periods, not by what the caller says. */
+void instants_init(struct instants *s, uint64_t period_ns, bool own_time, uint64_t seed);
 /* The event is a new one: nobody has set its period. */
 void instants_forget(struct instants *s);
 /* Before something that may take long: the period to set, from now on; 0: the one that is set will

@@ -464,7 +464,7 @@ int role_reader_main(void)
 	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
 	instants_init(&r->instants,
 		      sample_timer_ns(&r->setup.events[0].options, &r->setup.events[0].features),
-		      hash_u64(clock_monotonic_ns()));
+		      r->setup.own_time, hash_u64(clock_monotonic_ns()));
 	(void)signal(SIGXCPU, on_overrun);
 	if (e == 0)
 		e = clients_new(&r->clients, &callbacks);

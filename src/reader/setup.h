@@ -22,6 +22,7 @@ struct setup_reader {
 		struct sample_features features;
 	} events[READER_MAX_EVENTS];
 	bool realtime; /* it has a real-time priority, so it preempts the sampled thread */
+	bool own_time; /* the first event counts only while a control group runs */
 	bool of_tasks; /* tasks are captured, and the threads that these begin */
 };
 

@@ -24,6 +24,7 @@ struct model {
 	uint64_t reader_ns;    /* how long it runs for a sample */
 	uint64_t period, next; /* of the timer */
 	uint64_t since_ns;     /* the reader sleeps since then */
+	bool own_time;	       /* what is told of the time has nothing to do with the timer's */
 	bool late_for_c;       /* thread C is in front of the reader */
 	uint32_t n[N_THREADS], n_set;
 	uint64_t ran_ns[N_THREADS];
@@ -70,7 +71,9 @@ static void sample(struct model *m, uint32_t who, uint64_t *t)
 	m->n_waiting = 0;
 	*t += m->reader_ns;
 	m->since_ns = *t;
-	set = m->fixed ? 0 : instants_next(&m->instants, &newest, *t);
+	if (m->own_time)
+		newest.time_ns = newest.seen_ns = 7 * *t;
+	set = m->fixed ? 0 : instants_next(&m->instants, &newest, m->own_time ? 7 * *t : *t);
 	if (!set)
 		return;
 	CHECK_INT(set, >=, PERIOD / SAMPLE_TIMER_PART);
@@ -104,7 +107,7 @@ static void run(struct model *m, runs_fn runs)
 	uint64_t t = BEGIN;
 	struct model counts = *m;
 
-	instants_init(&m->instants, PERIOD, 1);
+	instants_init(&m->instants, PERIOD, m->own_time, 1);
 	m->since_ns = t;
 	m->period = PERIOD;
 	m->next = t + PERIOD;
@@ -202,6 +205,17 @@ static void test_choice_by_samples(void)
 		      1, 0.004));
 }
 
+static void test_own_time(void)
+{
+	struct model m = {.own_time = true};
+
+	run(&m, chosen_anew);
+	CHECK(is_near(ratio(&m, A), 1, 0.03));
+	CHECK(is_near(ratio(&m, B), 1, 0.03));
+	CHECK(is_near((double)(m.n[A] + m.n[B]) / (N_BLOCKS * INSTANTS_BLOCK), 1, 0.004));
+	CHECK_INT(instants_hold(&m.instants, BEGIN), ==, 0);
+}
+
 /* Random as a time, without a state. */
 static double at_random(uint64_t n)
 {
@@ -280,6 +294,7 @@ int main(void)
 	RUN(test_one_thread);
 	RUN(test_distribution);
 	RUN(test_choice_by_samples);
+	RUN(test_own_time);
 	RUN(test_other_threads);
 	return 0;
 }
