@@ -238,12 +238,16 @@ int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool cam
  */
 int broker_send_event(const struct broker *b, const struct cpu_events *c);
 
+/* Nanoseconds between samples of CPU time, of timers that readers may set: there is one for each
+ * CPU, and samples have our clock. 0: readers may not (timers.c). */
+uint64_t broker_timer_ns(const struct events *e);
+/* Tells its reader that a new event samples into the ring of a CPU. */
+void broker_tell_reader(const struct broker *b, const struct cpu_events *c);
+/* A CPU's reader is gone: samples come at their period again, whatever it had set. */
+void broker_set_timer(const struct broker *b, uint32_t cpu);
+
 /* The profiler has seen an interpreter in a process, or sees it no longer (readers.c). */
 void broker_add_client(struct broker *b, const struct message *from);
-/* A new event samples into the ring of its CPU. */
-void broker_tell_reader(const struct broker *b, const struct cpu_events *c);
-/* The CPU's reader is gone: samples come at their period again, whatever it had set. */
-void broker_set_timer(const struct broker *b, uint32_t cpu);
 void broker_remove_client(struct broker *b, uint32_t pid);
 /* supervisor_callbacks.may_read. */
 bool broker_may_read(void *ctx, uint32_t pid);

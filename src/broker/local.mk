@@ -34,6 +34,7 @@ libbroker_a_SOURCES = \
 	src/broker/supervisor.c src/broker/supervisor.h \
 	src/broker/targets.c \
 	src/broker/tasks.c src/broker/tasks.h \
+	src/broker/timers.c \
 	src/broker/turns.c \
 	src/broker/undead.c src/broker/undead.h \
 	src/broker/users.c

@@ -337,22 +337,13 @@ static void add_event(struct setup_reader *s, const struct events *e)
 	to->options.event.uprobe = NULL;
 }
 
-/* There is one for each CPU, and its samples have our clock. 0: it may not be set. */
-static uint64_t timer_ns(const struct events *e)
-{
-	bool whole = e->targets.n_cgroups <= 1 && (e->targets.n_pids == 0 || e->sample.whole_cpus);
-	uint64_t ns = whole && e->features.clockid ? sample_timer_ns(&e->sample, &e->features) : 0;
-
-	return sample_may_set_timer(ns) ? ns : 0;
-}
-
 /* Nobody can set when the CPUs are sampled next, although readers run. */
 static void warn_if_uneven(struct broker *b)
 {
 	const struct events *e = &b->events[0];
 	uint64_t ns = sample_timer_ns(&e->sample, &e->features);
 
-	if (ns > 0 && ns < NSEC_PER_SEC / MAX_EVEN_HZ && !timer_ns(e) &&
+	if (ns > 0 && ns < NSEC_PER_SEC / MAX_EVEN_HZ && !broker_timer_ns(e) &&
 	    log_ratelimit(&b->readers.uneven, SECONDS))
 		log_warning("shares of CPU time may be off by up to 30%% on busy CPUs: after each "
 			    "sample the kernel chooses anew who runs, and here samples come at a "
@@ -366,27 +357,8 @@ static void send_timer(const struct broker *b, uint32_t cpu, struct setup_sender
 	const struct message m = {.type = MESSAGE_CPU_EVENT};
 	int fd = c ? sample_fd_in_use(&c->events) : -EBADF;
 
-	if (fd >= 0 && timer_ns(&b->events[0]))
+	if (fd >= 0 && broker_timer_ns(&b->events[0]))
 		setup_put_message(to, &m, &fd, 1);
-}
-
-void broker_tell_reader(const struct broker *b, const struct cpu_events *c)
-{
-	const struct peer_id who = {PEER_READER, (uint32_t)c->events.cpu};
-	const struct message m = {.type = MESSAGE_CPU_EVENT};
-	int fd = sample_fd_in_use(&c->events);
-
-	if (c->events.index == 0 && timer_ns(&b->events[0]) && is_reader(b, who))
-		(void)supervisor_send_now(b->supervisor, who, &m, &fd, 1);
-}
-
-void broker_set_timer(const struct broker *b, uint32_t cpu)
-{
-	const struct cpu_events *c = find_cpu(&b->events[0], cpu);
-	uint64_t period = timer_ns(&b->events[0]);
-
-	if (c && period)
-		(void)sample_set_timer(sample_fd_in_use(&c->events), period);
 }
 
 static void send_cpu(const struct broker *b, uint32_t cpu, struct setup_sender *to)
