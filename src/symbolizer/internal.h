@@ -47,6 +47,7 @@ struct symbolizer {
 	ARRAY(struct unsettled) unsettled; /* in their order */
 	struct counted counted;		   /* of what is not settled */
 	uint64_t lost;			   /* of MESSAGE_LOST, counted */
+	uint64_t exported_at; /* arrivals_n_samples() at the last window with payloads */
 	struct viewer viewer;
 	struct top_table table; /* live */
 	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer,

@@ -368,6 +368,7 @@ static int set_up(struct symbolizer *s)
 
 	s->ask.sock = PROTOCOL_ASK_FD;
 	s->arrivals.expected = s->setup.place;
+	s->exported_at = arrivals_n_samples(&s->arrivals);
 	s->info.version = PACKAGE_VERSION;
 	s->info.host_arch = arch_here()->name;
 	s->info.n_cpus = s->setup.n_cpus;

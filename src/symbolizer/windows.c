@@ -153,9 +153,17 @@ static void export_window(struct symbolizer *s)
 {
 	struct export_progress done = {.symbolizer = s};
 	struct profile *p = &s->profile;
+	uint64_t place = arrivals_n_samples(&s->arrivals);
 	uint32_t n = profile_n_samples(p);
 	int r;
 
+	/* Payloads are known by the samples up to their window. One without any, as in a pause,
+	 * would pass for the one before it: its counters go with the next window. */
+	if (place == s->exported_at) {
+		end_window(s);
+		return;
+	}
+	s->exported_at = place;
 	if (s->setup.hide_native)
 		profile_hide_native_frames(p);
 	count(s, PROFILE_SAMPLES_DROPPED, payloads_take_dropped(s->payloads));

@@ -15,7 +15,7 @@ import time
 
 import inside
 import rig
-from sink import Sink
+from sink import Sink, paused_ms
 
 CONFIG = """
 [process]
@@ -318,13 +318,6 @@ def reload_of_limits(d, sink):
     ctl(d, "flush")
     sink.wait_for(at + 1, 5)
     rig.check("user in [process] takes effect at the next start" in d.log(), "the log says what waits")
-
-
-def paused_ms(views):
-    """The sum of the profiles' attribute perfwalk.paused_ms."""
-    return sum(int(v.table_attributes(profile.attribute_indices).get("perfwalk.paused_ms", 0))
-               for v in views for rp in v.message.resource_profiles for sp in rp.scope_profiles
-               for profile in sp.profiles)
 
 
 def who_may_not(d):

@@ -12,7 +12,7 @@ import subprocess
 import alloc_model
 import rig
 from alloc_model import KINDS
-from sink import Sink
+from sink import Sink, paused_ms
 
 MEAN = 262144
 NAME = "heap-preloaded"
@@ -250,6 +250,16 @@ def of_a_pause(d, sink, program):
     flush(d, sink)
     compare(windows(sink)[-1], heap.truth, 1, "before the pause", KINDS[1::2])
     rig.check(ctl(d, "pause").returncode == 0, "pause")
+    before = int(values_of(d)["windows"])
+    # These have nothing but what is in use: no sample tells one from the one before it.
+    rig.wait_for("windows of the pause alone", lambda: int(values_of(d)["windows"]) > before + 2)
+    rig.check(ctl(d, "resume").returncode == 0, "resume")
+    flush(d, sink)
+    said, told = paused_ms(sink.views()), values_of(d)
+    rig.check(said == int(told["paused_ms"]) > 1000, f"the profiles say how long it was: {said} ms of {told['paused_ms']}")
+    rig.check(told["payloads"] == told["export.sink.payloads_sent"],
+              f"of {told['payloads']} payloads {told['export.sink.payloads_sent']} were sent")
+    rig.check(ctl(d, "pause").returncode == 0, "another pause")
     heap.end()
     rig.check(ctl(d, "resume").returncode == 0, "resume")
     flush(d, sink)

@@ -20,6 +20,13 @@ from otlp_check import check as problems_of
 PATH = "/v1development/profiles"
 
 
+def paused_ms(views):
+    """The sum of the profiles' attribute perfwalk.paused_ms."""
+    return sum(int(v.table_attributes(profile.attribute_indices).get("perfwalk.paused_ms", 0))
+               for v in views for rp in v.message.resource_profiles for sp in rp.scope_profiles
+               for profile in sp.profiles)
+
+
 class Request:
     def __init__(self, path, headers, raw):
         self.time = time.time()
