@@ -301,6 +301,15 @@ static void send_cloud(const struct config *c, struct setup_sender *to)
 	setup_put_text(to, TEXT_RESOURCE, provider);
 }
 
+static uint32_t event_of_switches(const struct broker *b)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_SWITCHES)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
 /* The part that a reload may change: sent at the start, and again to a running symbolizer
  * (status_fd -1). */
 static struct setup_sender begin_symbolizer(struct broker *b, int control, int status_fd)
@@ -318,6 +327,7 @@ static struct setup_sender begin_symbolizer(struct broker *b, int control, int s
 		.n_cpus = b->events[0].cpus.n,
 		.terminal_width = b->options.terminal_width,
 		.place = b->place,
+		.switches = event_of_switches(b),
 		.lost = b->custody.lost,
 		.lost_counted = b->custody.counted,
 		.capture = b->options.capture,

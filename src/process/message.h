@@ -430,6 +430,8 @@ struct message {
 			struct sample_place begin, end;
 			/* Samples in windows that this profiler dropped. */
 			uint64_t n_dropped[STATUS_MAX_EVENTS];
+			/* The event of switches, which has no type; UINT32_MAX: there is none. */
+			uint32_t switches, reserved;
 		} window;
 		struct sample_place place;
 		struct {

@@ -13,6 +13,7 @@
 /* What goes with a window, and ahead of it. */
 struct handover_entry {
 	struct sample_place begin, end;
+	uint32_t switches;
 	uint32_t n;
 	struct handover_item *items;
 };
@@ -77,6 +78,7 @@ static int on_send(void *ctx, int sock, struct outbox_entry *e)
 	m.window.n_samples = e->n_samples;
 	m.window.begin = more->begin;
 	m.window.end = more->end;
+	m.window.switches = more->switches;
 	memcpy(m.window.n_dropped, h->n_dropped, sizeof(h->n_dropped));
 	return message_send(sock, &m, &e->fd, 1);
 }
@@ -179,7 +181,7 @@ void handover_push(struct handover *h, const struct handover_window *w, struct h
 	ensure(w->end.events[0].samples >= w->begin.events[0].samples);
 	ensure(n == 0 || items);
 	if (more)
-		*more = (struct handover_entry){w->begin, w->end, n, items};
+		*more = (struct handover_entry){w->begin, w->end, w->switches, n, items};
 	if (more && outbox_push(h->outbox, w->fd, bytes, w->n_samples, more))
 		return;
 	log_error("no memory to keep a window: its %llu samples are lost",

@@ -51,6 +51,7 @@ struct handover_window {
 	int fd;
 	uint64_t n_samples;
 	struct sample_place begin, end; /* a window begins where the previous one ended */
+	uint32_t switches;		/* as in MESSAGE_WINDOW */
 };
 /* Takes the window's descriptor, and n items, which it frees. Without memory it drops the window.
  * */

@@ -246,9 +246,19 @@ static void find_place(struct profiler *p, struct handover_window *w)
 	}
 }
 
+static uint32_t event_of_switches(const struct profiler *p)
+{
+	for (uint32_t i = 0; i < p->setup.n_events; i++) {
+		if (p->setup.events[i].options.use == SAMPLE_USE_SWITCHES)
+			return i;
+	}
+	return UINT32_MAX;
+}
+
 static void hand_over(struct profiler *p, struct profile *prof)
 {
-	struct handover_window w = {.n_samples = profile_n_samples(prof)};
+	struct handover_window w = {.n_samples = profile_n_samples(prof),
+				    .switches = event_of_switches(p)};
 	struct handover_item *items;
 	uint32_t n_items;
 

@@ -48,13 +48,17 @@ static uint64_t *counters_of(struct profile *p, uint32_t event)
 	return event < p->n_types ? p->types[event].counters : p->counters;
 }
 
-void counted_missing(struct profile *p, const struct arrivals_gap *gaps)
+void counted_missing(struct profile *p, const struct arrivals_gap *gaps, uint32_t switches)
 {
 	uint64_t n_died = 0;
 
 	for (uint32_t i = 0; i < STATUS_MAX_EVENTS; i++) {
 		uint64_t *c = counters_of(p, i);
 
+		if (i == switches) {
+			p->counters[PROFILE_SWITCHES_LOST] += gaps[i].lost + gaps[i].died;
+			continue;
+		}
 		c[PROFILE_SAMPLES] += gaps[i].samples;
 		c[PROFILE_SAMPLES_FILTERED] += gaps[i].filtered;
 		c[PROFILE_SAMPLES_LOST] += gaps[i].lost;
@@ -76,6 +80,10 @@ void counted_unreadable(struct profile *p, const struct message *m)
 		uint64_t filtered = end->filtered - begin->filtered;
 		uint64_t *c = counters_of(p, i);
 
+		if (i == m->window.switches) {
+			p->counters[PROFILE_SWITCHES_LOST] += end->lost - begin->lost + samples;
+			continue;
+		}
 		c[PROFILE_SAMPLES] += samples;
 		c[PROFILE_SAMPLES_FILTERED] += filtered;
 		c[PROFILE_SAMPLES_LOST] += end->lost - begin->lost;

@@ -24,7 +24,8 @@ void counted_add_since(struct counted *c, const struct profile *p, const struct 
 /* Adds the counts to the status page. */
 void counted_publish(const struct counted *c, struct status_counts *to);
 
-/* Counts missing samples, one gap for each of STATUS_MAX_EVENTS, in the profile, and logs them. */
-void counted_missing(struct profile *p, const struct arrivals_gap *gaps);
+/* Counts missing samples, one gap for each of STATUS_MAX_EVENTS, in the profile, and logs them.
+ * switches: the event of them, which has no type; UINT32_MAX: none. */
+void counted_missing(struct profile *p, const struct arrivals_gap *gaps, uint32_t switches);
 /* Counts the samples of a window that cannot be read. */
 void counted_unreadable(struct profile *p, const struct message *window);

@@ -34,6 +34,7 @@ struct symbolizer {
 	struct receipts *receipts; /* to the profiler */
 	struct arrivals arrivals;
 	struct sample_place last; /* where the last profiler ended */
+	uint32_t switches;	  /* as in the last window */
 	struct profile profile;
 	struct render_info info;
 	ARRAY(const char *) resource;

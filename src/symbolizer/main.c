@@ -221,7 +221,7 @@ static void leave_if_done(struct symbolizer *s)
 		return;
 	arrivals_end(&s->arrivals, &s->last, gaps);
 	counted_read(&before, &s->profile);
-	counted_missing(&s->profile, gaps);
+	counted_missing(&s->profile, gaps, s->switches);
 	counted_add_since(&s->counted, &s->profile, &before);
 	counted_publish(&s->counted, &s->role.status->counts);
 	s->counted = (struct counted){0};
@@ -448,6 +448,7 @@ int role_symbolizer_main(void)
 		return 1;
 	init(s);
 	r = role_start(&s->role, PEER_SYMBOLIZER, &s->setup, sizeof(s->setup), on_text, s);
+	s->switches = s->setup.switches;
 	if (r == 0)
 		r = set_up(s);
 	if (r == 0)

@@ -23,6 +23,7 @@ struct setup_symbolizer {
 	uint64_t profile_bytes;
 	uint64_t window_ns;	   /* from one window to the next; 0: no limit for naming */
 	struct sample_place place; /* where the next window begins */
+	uint32_t switches;	   /* as in MESSAGE_WINDOW, before the first one */
 	/* Lost samples, as in MESSAGE_LOST; of these, counted by earlier symbolizers. */
 	uint64_t lost, lost_counted;
 	uint32_t max_open_files, n_cpus, terminal_width;

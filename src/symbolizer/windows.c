@@ -258,7 +258,8 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 			  (unsigned long long)m->window.n_samples, why);
 		counted_unreadable(p, m);
 	}
-	counted_missing(p, gaps);
+	s->switches = m->window.switches;
+	counted_missing(p, gaps, s->switches);
 	counted_add_since(&s->counted, p, &before);
 	if (r < 0)
 		return;

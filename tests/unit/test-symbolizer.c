@@ -88,8 +88,10 @@ static void start(const struct setup_symbolizer *setup, int output)
 
 static struct setup_symbolizer daemon_setup(void)
 {
-	struct setup_symbolizer s = {
-		.symbols_bytes = 1 << 24, .profile_bytes = 1 << 26, .max_open_files = 64};
+	struct setup_symbolizer s = {.symbols_bytes = 1 << 24,
+				     .profile_bytes = 1 << 26,
+				     .max_open_files = 64,
+				     .switches = 1};
 
 	s.common.privileges.uid = s.common.privileges.gid = (uint32_t)-1;
 	s.common.privileges.max_open_files = 1024;
@@ -125,6 +127,10 @@ static void send_bytes(uint64_t id, uint64_t begin, int fd)
 	m.window.n_samples = N_SAMPLES;
 	m.window.begin.events[0].samples = begin;
 	m.window.end.events[0].samples = begin + N_SAMPLES;
+	/* Of a thread there are more switches than samples. */
+	m.window.begin.events[1].samples = 100 * begin;
+	m.window.end.events[1].samples = 100 * (begin + N_SAMPLES);
+	m.window.switches = 1;
 	CHECK_INT(message_send(it.profiler, &m, &fd, 1), ==, 0);
 	(void)close(fd);
 }
@@ -300,6 +306,8 @@ static void test_counts_what_is_missing(void)
 	send_window(1, 7);
 	expect_settled(1);
 	CHECK_INT(counter(PROFILE_SAMPLES_DIED), ==, 7);
+	/* The second event is that of switches. */
+	CHECK_INT(counter(PROFILE_SWITCHES_LOST), ==, 700);
 	CHECK_INT(counter(PROFILE_SAMPLES), ==, 7 + N_SAMPLES);
 	/* The profiler dies with a window in its socket: the next one takes nothing of it away. */
 	send_window(2, 7 + N_SAMPLES);
@@ -333,6 +341,7 @@ static void test_knows_what_was_settled(void)
 	struct message m;
 
 	setup.place.events[0].samples = N_SAMPLES;
+	setup.place.events[1].samples = 100 * N_SAMPLES;
 	start(&setup, -1);
 	give_peer(PEER_EXPORTER, &it.exporter);
 	send_window(1, 0);
