@@ -300,6 +300,13 @@ __attribute__((noinline)) static void credit_sampled(struct switches *s, struct 
 			switches_is_anywhere(k) ? 1 : whole;
 }
 
+/* Apart, as most places have one stack. */
+__attribute__((noinline)) static void note_unsure(struct switches *s, const struct key *k,
+						  uint64_t ns)
+{
+	*(k->n_stacks == 0 ? &s->unseen_ns : &s->split_ns) += ns;
+}
+
 void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
 		     bool last)
 {
@@ -315,6 +322,11 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	k->time_ns = t->out_ns;
 	if (last && whole > k->most_ns)
 		k->most_ns = whole;
+	if (last && whole < LONG_NS) {
+		s->short_ns += ns;
+		if (k->n_stacks != 1)
+			note_unsure(s, k, ns);
+	}
 	if (t->sampled_key == t->key) {
 		credit_sampled(s, t, k, ns, time_ns, whole, last);
 		return;

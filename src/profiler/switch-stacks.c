@@ -10,6 +10,7 @@
 
 #include "src/profile/profile.h"
 #include "src/profiler/switches-internal.h"
+#include "util/clock.h"
 
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 /* Samples of a CPU in a quarter of a second, if three of four places are known: of one stack, or of
@@ -18,8 +19,15 @@
 #define ENOUGH_TO_SPLIT 1024
 #define MOST		4
 #define FEW		64 /* samples that say little of all */
-#define MAX_OFFERS	3  /* of a place */
-#define MAX_AGAIN	16 /* the same, of which nothing came, or no frames of its runtime */
+/* Seconds in a row that know places, before fewer samples do. In each of them so much time of short
+ * blocks may have no stack, and such a part of it one of several. */
+#define KNOWN_SECONDS 3
+#define UNSEEN_NS     (10 * NSEC_PER_MSEC)
+#define UNSEEN_PART   64
+#define SPLIT_PART    32
+#define KNOWN_DIVISOR 4
+#define MAX_OFFERS    3	 /* of a place */
+#define MAX_AGAIN     16 /* the same, of which nothing came, or no frames of its runtime */
 
 #define MAX_NOTES 16 /* offers for a note of a block, each after twice the time of the last one */
 
@@ -27,6 +35,11 @@
  * its place: a freezer can hold the thread. */
 #define UNUSUAL_NS    UINT64_C(1000000000)
 #define UNUSUAL_TIMES 4
+
+static bool are_known(const struct switches *s)
+{
+	return s->n_known == KNOWN_SECONDS;
+}
 
 bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 {
@@ -41,7 +54,23 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 	s->n_new += !k || k->n_sampled < WELL_KNOWN;
 	s->n_split += k && k->n_stacks > 1;
 	return !k || k->n_stacks != 1 || k->n_sampled < WELL_KNOWN ||
-	       k->n_sampled++ % WELL_KNOWN == 0;
+	       k->n_sampled++ % (are_known(s) ? WELL_KNOWN / KNOWN_DIVISOR : WELL_KNOWN) == 0;
+}
+
+bool switches_places_known(struct switches *s, uint64_t time_ns)
+{
+	bool ends = time_ns - s->second_ns >= NSEC_PER_SEC;
+
+	if (s->unseen_ns > UNSEEN_NS || (ends && (s->unseen_ns > s->short_ns / UNSEEN_PART ||
+						  s->split_ns > s->short_ns / SPLIT_PART)))
+		s->n_known = 0;
+	else if (ends && s->n_known < KNOWN_SECONDS)
+		s->n_known++;
+	if (ends) {
+		s->second_ns = time_ns;
+		s->short_ns = s->unseen_ns = s->split_ns = 0;
+	}
+	return are_known(s);
 }
 
 uint32_t switches_enough_stacks(struct switches *s)

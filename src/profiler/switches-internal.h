@@ -109,6 +109,10 @@ struct switches {
 	/* Samples of blocks since the last count of those that are enough, and of these the ones in
 	 * places with few samples, and with several stacks. */
 	uint32_t n_offered, n_new, n_split, enough;
+	/* Time of short blocks since the second began in which places are looked at, and of these
+	 * the ones without a stack and those with several; the seconds in a row that knew them. */
+	uint64_t second_ns, short_ns, unseen_ns, split_ns;
+	uint32_t n_known;
 	struct switch_cpu *cpus; /* by number */
 	/* Time counts from then on, of threads that had no switch yet; 0: it does not. */
 	uint64_t begin_ns;

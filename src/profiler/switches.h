@@ -136,6 +136,13 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o);
 /* How many samples of a CPU in a quarter of a second are enough, as most places of the latest ones
  * are known? UINT32_MAX: they are not. */
 uint32_t switches_enough_stacks(struct switches *s);
+/*
+ * Would a quarter of the samples do? For some seconds up to time_ns, nearly all time of short
+ * blocks was in places with one stack; longer ones are read while they last. Call it at least once
+ * a second: the first call after too much time in unknown places says no. While a quarter does, one
+ * in four blocks of well-known places is wanted.
+ */
+bool switches_places_known(struct switches *s, uint64_t time_ns);
 /* The stack of a block that has just begun, or will begin at once: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);

@@ -8,6 +8,7 @@
 #include "src/profiler/switches.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/hash.h"
 
 enum {
@@ -823,6 +824,96 @@ static void test_enough(void)
 	switches_free(s);
 }
 
+/* So many blocks in a row, each for so long. */
+static void block(struct switches *s, struct event *e, uint32_t place, uint32_t n, uint64_t ns)
+{
+	e->place = place;
+	for (uint32_t i = 0; i < n; i++) {
+		struct switch_out o = out_of(e);
+
+		switches_out(s, &o);
+		switches_in(s, o.id, e->cpu, e->time_ns + ns);
+		e->time_ns += ns + 1000;
+	}
+}
+
+/* In how many of n seconds. */
+static uint32_t times_known(struct switches *s, struct event *e, uint32_t place, uint32_t n)
+{
+	uint32_t times = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		block(s, e, place, 100, 1000);
+		e->time_ns += NSEC_PER_SEC;
+		times += switches_places_known(s, e->time_ns);
+	}
+	return times;
+}
+
+/* By the time of short blocks: no other ones wait for a sample. Places are known when they were for
+ * some seconds in a row. */
+static void test_known(void)
+{
+	struct event now = sleep_at_10, other = sleep_at_10;
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	CHECK_INT(times_known(s, &now, 1, 5), ==, 0);
+	sample(s, &sleep_at_10, 2);
+	CHECK_INT(times_known(s, &now, 1, 3), ==, 1);
+	CHECK_INT(times_known(s, &now, 1, 3), ==, 3);
+	/* A hundredth is not known, and then three. */
+	block(s, &now, 2, 1, 1000);
+	CHECK_INT(times_known(s, &now, 1, 1), ==, 1);
+	block(s, &now, 2, 1, 3000);
+	CHECK_INT(times_known(s, &now, 1, 1), ==, 0);
+	CHECK_INT(times_known(s, &now, 1, 3), ==, 1);
+	block(s, &now, 3, 1, 20000000);
+	CHECK_INT(times_known(s, &now, 1, 1), ==, 1);
+	/* Time that is split is estimated. */
+	other.stack = 1;
+	sample(s, &other, 2);
+	CHECK_INT(times_known(s, &now, 1, 5), ==, 0);
+	/* Nobody blocks: there is nothing to learn. */
+	for (int i = 1; i <= 5; i++, now.time_ns += NSEC_PER_SEC)
+		CHECK_INT(switches_places_known(s, now.time_ns + NSEC_PER_SEC), ==, i >= 3);
+	switches_free(s);
+}
+
+/* A program begins: at once, however little of all time that is. */
+static void test_unknown_at_once(void)
+{
+	struct event now = sleep_at_10;
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	sample(s, &sleep_at_10, 2);
+	CHECK_INT(times_known(s, &now, 1, 3), ==, 1);
+	block(s, &now, 1, 900, 1000000);
+	block(s, &now, 2, 9, 1000000);
+	CHECK(switches_places_known(s, now.time_ns));
+	block(s, &now, 2, 2, 1000000);
+	CHECK(!switches_places_known(s, now.time_ns));
+	switches_free(s);
+}
+
+/* With a quarter of the samples, as many are looked at. */
+static void test_verified_as_often(void)
+{
+	struct event now = sleep_at_10;
+	struct switch_out o = out_of(&sleep_at_10);
+	struct told told;
+	struct switches *s = fresh(&told);
+	uint32_t n = 0;
+
+	offer(s, &sleep_at_10, 100, 0);
+	CHECK_INT(times_known(s, &now, 1, 3), ==, 1);
+	for (int i = 0; i < 160; i++)
+		n += switches_offer_stack(s, &o);
+	CHECK_INT(n, ==, 40);
+	switches_free(s);
+}
+
 static uint32_t times_used_up(struct block_grants *g, uint32_t cpu, uint64_t begin_ns,
 			      uint64_t apart_ns, uint32_t n, uint32_t enough)
 {
@@ -1561,6 +1652,9 @@ int main(void)
 	RUN(test_wanted_later);
 	RUN(test_well_known);
 	RUN(test_enough);
+	RUN(test_known);
+	RUN(test_unknown_at_once);
+	RUN(test_verified_as_often);
 	RUN(test_grants);
 	RUN(test_pause);
 	RUN(test_limits);
