@@ -41,6 +41,8 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 		broker_resize_stacks(b, m->stack_size.bytes);
 	if (m->type == MESSAGE_ENOUGH && who.kind == PEER_PROFILER)
 		broker_rest_event(b, m);
+	if (m->type == MESSAGE_PLACES_KNOWN && who.kind == PEER_PROFILER)
+		broker_know_places(b, m->places.known != 0);
 	if (m->type == MESSAGE_INTERPRETER && who.kind == PEER_PROFILER)
 		broker_add_client(b, m);
 	if (m->type == MESSAGE_CLIENT_GONE && who.kind == PEER_PROFILER)

@@ -100,6 +100,8 @@ struct broker {
 		uint64_t counted_ns; /* from the last look to changed_ns, how long they counted */
 		struct record_rate rate;
 		int timer, grant_timer;
+		uint64_t granted_ns;
+		bool known; /* nearly all places of blocks: fewer grants do */
 	} turns;
 	struct broker_readers {
 		struct broker_client {	       /* a process with an interpreter, or with contexts */
@@ -172,6 +174,8 @@ void broker_look_at_switches(struct broker *b);
 void broker_begin_turns(struct broker *b);
 /* MESSAGE_ENOUGH: the event stands still on that CPU until the next grant. */
 void broker_rest_event(struct broker *b, const struct message *m);
+/* MESSAGE_PLACES_KNOWN. */
+void broker_know_places(struct broker *b, bool known);
 /* By how much the budget divides the rate of all events. */
 static inline uint32_t broker_rate_divisor(const struct broker *b)
 {

@@ -240,6 +240,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		setup_put_file(&to, TEXT_BLOCKS, "", b->blocks_fd);
 	}
 	(void)setup_finish(&to);
+	b->turns.known = false; /* of places: a new profiler knows none */
 	broker_tell_targets(b, supervisor_starts(b->supervisor, who) > 1);
 	for (uint32_t i = 0; i < s.n_events; i++)
 		send_cpus(b, &b->events[i], &to);

@@ -20,6 +20,7 @@
 
 #define TURN_NS	       (100 * NSEC_PER_MSEC)
 #define GRANT_NS       (250 * NSEC_PER_MSEC)
+#define KNOWN_GRANT_NS (1000 * NSEC_PER_MSEC) /* where nearly all places are known */
 #define COST_OF_SWITCH 650 /* ns: 350 in the kernel, the rest to read and pair it */
 #define NO_LIMIT       1000000
 #define CAPTURE_PPM    50000 /* of all CPUs: 77,000 switches a second of each */
@@ -91,6 +92,22 @@ void broker_rest_event(struct broker *b, const struct message *m)
 		events_rest(&b->events[index], m->cpu.cpu);
 }
 
+/* A grant stops the CPUs for a moment, and a stack is copied for each block of it. */
+static uint64_t grant_ns(const struct broker *b)
+{
+	return b->turns.known ? KNOWN_GRANT_NS : GRANT_NS;
+}
+
+/* Places that are new should not wait: the grant that was put off is due. */
+void broker_know_places(struct broker *b, bool known)
+{
+	struct switch_turns *t = &b->turns;
+	uint64_t since = clock_monotonic_ns() - t->granted_ns;
+
+	t->known = known;
+	loop_set_timer(b->loop, t->grant_timer, since < grant_ns(b) ? grant_ns(b) - since : 0);
+}
+
 /* Some more blocks may be sampled. */
 static void on_grant(void *ctx)
 {
@@ -98,11 +115,12 @@ static void on_grant(void *ctx)
 
 	if (!find_switches(b))
 		return;
+	b->turns.granted_ns = clock_monotonic_ns();
 	for (uint32_t i = 0; i < b->options.n_events; i++) {
 		if (is_granted(b->options.events[i].use) && broker_is_sampling(b) && !b->turns.off)
 			events_refill(&b->events[i]);
 	}
-	loop_set_timer(b->loop, b->turns.grant_timer, GRANT_NS);
+	loop_set_timer(b->loop, b->turns.grant_timer, grant_ns(b));
 }
 
 /* Plain switches have records that are no samples, and are counted by nobody but the kernel. 0: it
@@ -146,7 +164,7 @@ void broker_begin_turns(struct broker *b)
 	record_rate_begin(&t->rate, n.samples, n.lost, t->changed_ns);
 	if (t->halving.times > 0)
 		loop_set_timer(b->loop, t->timer, TURN_NS);
-	loop_set_timer(b->loop, t->grant_timer, GRANT_NS);
+	loop_set_timer(b->loop, t->grant_timer, grant_ns(b));
 }
 
 static bool is_daemon(const struct broker *b)

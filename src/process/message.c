@@ -45,6 +45,7 @@ static const struct {
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_STOOD_STILL] = {HEADER, 0, 0},
 	[MESSAGE_ENOUGH] = {BODY(cpu), 0, 0},
+	[MESSAGE_PLACES_KNOWN] = {BODY(places), 0, 0},
 	[MESSAGE_STACK_SIZE] = {BODY(stack_size), 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},
 	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},

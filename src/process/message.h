@@ -67,6 +67,8 @@ enum message_type {
 	/* the profiler has enough samples of blocks or wake-ups of a CPU, for a quarter of a second
 	 */
 	MESSAGE_ENOUGH,
+	/* the profiler would do with a quarter of all samples of blocks, or does so no longer */
+	MESSAGE_PLACES_KNOWN,
 	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
 	MESSAGE_FETCHED, /* from the fetcher; passed on to the symbolizer */
 	/* the profiler has seen an interpreter in a process; to the profiler: one that was refused
@@ -262,6 +264,9 @@ struct message {
 		struct {
 			uint32_t paused;
 		} pause;
+		struct {
+			uint32_t known;
+		} places;
 		struct {
 			uint32_t level; /* enum log_level */
 		} log;

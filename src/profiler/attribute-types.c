@@ -160,3 +160,8 @@ void attribution_add_missed(struct attribution *a, uint32_t event, uint64_t coun
 	if (s.thread != PROFILE_NONE && s.stack != PROFILE_NONE)
 		(void)profile_add_sample_of(&a->profile, event, &s);
 }
+
+bool attribution_places_known(struct attribution *a, uint64_t time_ns)
+{
+	return a->off_cpu && off_cpu_places_known(a->off_cpu, time_ns);
+}

@@ -98,6 +98,8 @@ void attribution_read_residents(struct attribution *a, uint64_t now_unix_ns, boo
 /* As switches_enough_stacks(), if there are events of switches. */
 uint32_t attribution_enough_stacks(struct attribution *a);
 
+/* As off_cpu_places_known(); false without off-CPU time. */
+bool attribution_places_known(struct attribution *a, uint64_t time_ns);
 /* Threads of some process tell their spans, which are read while they are blocked. */
 bool attribution_follows_blocks(const struct attribution *a);
 /*

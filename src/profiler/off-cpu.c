@@ -459,6 +459,16 @@ uint32_t off_cpu_enough_stacks(struct off_cpu *o)
 	return switches_enough_stacks(o->switches);
 }
 
+bool off_cpu_places_known(struct off_cpu *o, uint64_t time_ns)
+{
+	const struct setup_profiler *setup = o->a->setup;
+
+	if (setup->capture || setup->live || o->wakeups != UINT32_MAX || o->a->n_spans > 0 ||
+	    o->events[o->blocks].options.switch_fields.plain)
+		return false;
+	return switches_places_known(o->switches, time_ns);
+}
+
 void off_cpu_lost_lives(struct off_cpu *o)
 {
 	memset(o->ended, 0, sizeof(o->ended));

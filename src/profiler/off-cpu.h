@@ -40,6 +40,10 @@ void off_cpu_stands(struct off_cpu *o, const struct message_stands *threads, uin
 void off_cpu_lost(struct off_cpu *o);
 /* As switches_enough_stacks(). */
 uint32_t off_cpu_enough_stacks(struct off_cpu *o);
+/* Would a quarter of the samples of blocks and wake-ups do (switches_places_known())? Not in a
+ * capture, which is short, nor where each sample tells something of its block alone: who releases a
+ * lock, the span that its thread is in, or, without tracefs, its place. */
+bool off_cpu_places_known(struct off_cpu *o, uint64_t time_ns);
 /* Records of the lives of threads were lost: whose end was told may be another thread by now. */
 void off_cpu_lost_lives(struct off_cpu *o);
 /* The last window ends: tells of the threads found standing that were not asked about. */

@@ -47,6 +47,7 @@ struct profiler {
 	uint64_t n_sideband;	   /* records of the side bands among them */
 	uint64_t read_late_ns;	   /* what is read beside the rings, CLOCK_MONOTONIC */
 	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
+	bool places_known;	   /* what the broker was told last */
 	bool finished;		   /* the last window is closed, and no record is read */
 	int drain_timer, stop_timer, flush_timer;
 	uint64_t flush_id;	  /* the flush under way; 0: none */

@@ -101,6 +101,15 @@ static void count_example(struct profiler *p, const struct record *r)
 		(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
+static void tell_places_known(struct profiler *p, uint64_t now)
+{
+	bool known = attribution_places_known(p->attribution, now);
+	const struct message m = {.type = MESSAGE_PLACES_KNOWN, .places.known = known};
+
+	if (known != p->places_known && message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0) == 0)
+		p->places_known = known;
+}
+
 void profiler_drain(struct profiler *p, bool flush)
 {
 	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
@@ -128,6 +137,7 @@ void profiler_drain(struct profiler *p, bool flush)
 	learn_clock_offset(p, youngest_ns);
 	note_pause(p);
 	adapt_stack_size(p);
+	tell_places_known(p, begin_ns);
 	if (profile_nearly_full(attribution_profile(p->attribution)))
 		profiler_close_window(p);
 }
