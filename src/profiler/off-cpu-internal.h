@@ -56,7 +56,7 @@ struct off_cpu {
 	/* Plain switches: the last place that was sampled on a CPU, by its number. */
 	struct switch_out spots[OFF_CPU_MAX_SPOTS];
 	/* Threads whose end was told, by their number: their last switch is still to come. */
-	uint32_t ended[OFF_CPU_MAX_ENDED];
+	uint32_t ended[OFF_CPU_MAX_ENDED], n_ended;
 	/* Threads that have not run yet, and those that have just executed a program, by their
 	 * number: of those from then on, for some switches before are missing. */
 	struct born {
@@ -64,6 +64,7 @@ struct off_cpu {
 		uint64_t time_ns;
 		bool running;
 	} born[OFF_CPU_MAX_BORN];
+	uint32_t n_born; /* mostly none, so that a switch does not look: that misses the caches */
 	uint64_t born_from_ns;
 	/* Both numbers of threads that were switched: by that of the host, which wake-ups name, or
 	 * with other_numbers by tid. */

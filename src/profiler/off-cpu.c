@@ -227,7 +227,17 @@ static void on_wakeup(struct off_cpu *o, const struct record *r)
 /* The first that is known of a thread is its start: what it does until its first switch counts. */
 static void note_birth(struct off_cpu *o, const struct record *r, uint32_t id, bool running)
 {
-	o->born[id % OFF_CPU_MAX_BORN] = (struct born){id, r->pid, r->tid, r->time_ns, running};
+	struct born *b = &o->born[id % OFF_CPU_MAX_BORN];
+
+	o->n_born += id != 0;
+	o->n_born -= b->id != 0;
+	*b = (struct born){id, r->pid, r->tid, r->time_ns, running};
+}
+
+static void forget_birth(struct off_cpu *o, struct born *b)
+{
+	o->n_born -= b->id != 0;
+	b->id = 0;
 }
 
 __attribute__((noinline)) static void begin(struct off_cpu *o, uint32_t id, uint32_t cpu,
@@ -243,12 +253,12 @@ __attribute__((noinline)) static void begin(struct off_cpu *o, uint32_t id, uint
 						    .tid = b->tid,
 						    .cpu = cpu},
 			       running);
-	b->id = 0;
+	forget_birth(o, b);
 }
 
 static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, bool running)
 {
-	if (o->born[id % OFF_CPU_MAX_BORN].id == id && id != 0)
+	if (o->n_born > 0 && o->born[id % OFF_CPU_MAX_BORN].id == id && id != 0)
 		begin(o, id, cpu, running);
 }
 
@@ -256,17 +266,18 @@ static inline void begin_if_born(struct off_cpu *o, uint32_t id, uint32_t cpu, b
  * another one that has been there all the time. */
 static bool has_ended(const struct off_cpu *o, uint32_t id)
 {
-	return o->ended[id % OFF_CPU_MAX_ENDED] == id;
+	return o->n_ended > 0 && o->ended[id % OFF_CPU_MAX_ENDED] == id;
 }
 
 static void note_end(struct off_cpu *o, uint32_t id, bool ended)
 {
-	uint32_t *place = &o->ended[id % OFF_CPU_MAX_ENDED];
+	uint32_t *place = &o->ended[id % OFF_CPU_MAX_ENDED], before = *place;
 
 	if (ended)
 		*place = id;
 	else if (*place == id)
 		*place = 0;
+	o->n_ended += (*place != 0) - (before != 0);
 }
 
 static bool has_gap(const struct off_cpu *o)
@@ -325,7 +336,7 @@ static void on_switch_out(struct off_cpu *o, const struct record *r)
 {
 	struct switch_out *spot = &o->spots[r->cpu % OFF_CPU_MAX_SPOTS], out = *spot;
 
-	if (has_ended(o, r->tid))
+	if (r->tid == 0 || has_ended(o, r->tid))
 		return;
 	if (out.pid != r->pid || out.tid != r->tid)
 		out = (struct switch_out){
@@ -377,7 +388,12 @@ static void on_life(struct off_cpu *o, const struct record *r)
 		note_end(o, id, false);
 		note_birth(o, r, o->other_numbers ? 0 : r->tid, false);
 	} else if (r->type == RECORD_EXIT) {
+		struct born *b = &o->born[id % OFF_CPU_MAX_BORN];
+
 		standing_end(&o->standing, r->tid);
+		/* Its first switch was lost, or while nobody looked. */
+		if (b->id == id && !b->running)
+			forget_birth(o, b);
 		if (o->events[o->blocks].options.switch_fields.plain ||
 		    switches_knows(o->switches, id))
 			note_end(o, id, true);
@@ -472,6 +488,7 @@ bool off_cpu_places_known(struct off_cpu *o, uint64_t time_ns)
 void off_cpu_lost_lives(struct off_cpu *o)
 {
 	memset(o->ended, 0, sizeof(o->ended));
+	o->n_ended = 0;
 	o->n_dropped += standing_clear(&o->standing);
 }
 
