@@ -59,7 +59,7 @@ void off_cpu_ask_spans(struct off_cpu *o, uint64_t time_ns, uint64_t min_ns)
 	struct switch_out blocks[MAX_SPANS];
 	uint32_t n;
 
-	if (!o->a->readers)
+	if (!o->a->readers || o->a->n_spans == 0)
 		return;
 	n = switches_unnoted(o->switches, time_ns, min_ns, blocks, MAX_SPANS);
 	for (uint32_t i = 0; i < n; i++) {
