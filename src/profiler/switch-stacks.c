@@ -179,36 +179,57 @@ bool switches_wants(const struct switches *s, const struct switch_out *block, bo
 	       switches_is_unread(k) || (alone && switches_lasted(s, block, UINT64_MAX));
 }
 
+/* settled: there will be nothing to offer before the thread blocks again, or much longer. */
+static bool is_unseen(const struct switches *s, const struct switch_thread *t, uint64_t time_ns,
+		      uint64_t min_ns, bool *ret_settled)
+{
+	const struct key *k =
+		t->doing == BLOCKED && t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+
+	*ret_settled = !k || (!switches_is_unread(k) && is_known(t, k, time_ns));
+	return k && !is_known(t, k, time_ns) && !has_stack(t, k) &&
+	       t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) <= time_ns;
+}
+
+static struct switch_out offered(struct switch_thread *t, struct key *k, uint64_t time_ns)
+{
+	struct switch_out block = {.time_ns = t->out_ns,
+				   .sp = k->sp,
+				   .ip = k->ip,
+				   .object = k->object,
+				   .id = t->id,
+				   .pid = t->pid,
+				   .tid = t->tid,
+				   .cpu = t->cpu,
+				   .how = SWITCH_BLOCKED};
+
+	k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
+	k->n_again += switches_is_unread(k);
+	t->offered_ns = t->out_ns;
+	t->offered_at_ns = time_ns;
+	t->offered_end_ns = 0;
+	t->again = false;
+	block.spot = t->spot;
+	return block;
+}
+
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n)
 {
+	bool all = time_ns - s->looked_ns >= NSEC_PER_SEC, settled;
 	uint32_t n_found = 0;
 
+	s->looked_ns = all ? time_ns : s->looked_ns;
 	for (uint32_t i = 0; i < s->threads.n && n_found < n; i++) {
 		uint32_t row = s->next_offer < s->threads.n ? s->next_offer : 0;
 		struct switch_thread *t = &s->threads.items[row];
-		struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
 
 		s->next_offer = row + 1;
-		if (!t->used || t->doing != BLOCKED || !k || is_known(t, k, time_ns) ||
-		    has_stack(t, k) || t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
+		if (s->settled.items[row] && !all)
 			continue;
-		k->n_offers += k->n_stacks == 0 || switches_is_anywhere(k);
-		k->n_again += switches_is_unread(k);
-		t->offered_ns = t->out_ns;
-		t->offered_at_ns = time_ns;
-		t->offered_end_ns = 0;
-		t->again = false;
-		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
-						   .sp = k->sp,
-						   .ip = k->ip,
-						   .object = k->object,
-						   .id = t->id,
-						   .pid = t->pid,
-						   .tid = t->tid,
-						   .cpu = t->cpu,
-						   .how = SWITCH_BLOCKED};
-		ret[n_found++].spot = t->spot;
+		if (is_unseen(s, t, time_ns, min_ns, &settled))
+			ret[n_found++] = offered(t, &s->keys.items[t->key], time_ns);
+		s->settled.items[row] = settled;
 	}
 	return n_found;
 }
@@ -227,6 +248,7 @@ void switches_offer_again(struct switches *s, const struct switch_out *block)
 	k->n_again++;
 	k->n_offers -= k->n_offers > 0;
 	t->again = true;
+	s->settled.items[row] = 0;
 }
 
 const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,

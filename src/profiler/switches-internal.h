@@ -103,8 +103,12 @@ struct switches {
 	uint32_t recent[SWITCHES_RECENT];
 	uint32_t free_thread, free_key, n_keys;
 	uint32_t next_offer; /* the thread to look at first */
-	uint32_t next_note;  /* the same, for notes */
-	uint32_t round;	     /* of questions whether a thread is wanted */
+	/* By row of a thread, 1: the last look found nothing to offer. Cleared where it begins to
+	 * block; once a second, since then, all are looked at. */
+	ARRAY(uint8_t) settled;
+	uint64_t looked_ns;
+	uint32_t next_note; /* the same, for notes */
+	uint32_t round;	    /* of questions whether a thread is wanted */
 	uint64_t stack_bytes, max_stack_bytes;
 	/* Samples of blocks since the last count of those that are enough, and of these the ones in
 	 * places with few samples, and with several stacks. */

@@ -32,7 +32,7 @@ int switches_new(struct switches **ret, const struct switches_limits *limits,
 		return -ENOMEM;
 	s->callbacks = *callbacks;
 	s->ctx = ctx;
-	s->threads.max = limits->threads;
+	s->threads.max = s->settled.max = limits->threads;
 	s->keys.max = limits->keys;
 	s->max_stack_bytes = limits->stack_bytes;
 	s->enough = UINT32_MAX;
@@ -54,6 +54,7 @@ struct switches *switches_free(struct switches *s)
 	for (uint32_t i = 0; i < s->keys.n; i++)
 		switches_free_stacks(s, &s->keys.items[i]);
 	array_deinit(&s->threads);
+	array_deinit(&s->settled);
 	array_deinit(&s->keys);
 	hash_index_deinit(&s->thread_index);
 	hash_index_deinit(&s->key_index);
@@ -123,6 +124,9 @@ static uint32_t take_thread_row(struct switches *s)
 		s->free_thread = s->threads.items[row].first_key;
 		return row;
 	}
+	/* Both have the same rows, or the second one has some more. */
+	if (s->settled.n == s->threads.n && !array_push(&s->settled))
+		return SWITCHES_NONE;
 	return array_push(&s->threads) ? s->threads.n - 1 : SWITCHES_NONE;
 }
 
@@ -316,6 +320,7 @@ void switches_stands(struct switches *s, const struct switch_out *o)
 	t->assumed = true;
 	if (t->doing == BLOCKED)
 		t->key = switches_key_of(s, row, o);
+	s->settled.items[row] = 0;
 }
 
 void switches_out(struct switches *s, const struct switch_out *o)
@@ -360,6 +365,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	if (o->how != SWITCH_BLOCKED || t->note_sp != o->sp || t->note_ip != o->ip)
 		switches_drop_note(s, t);
 	t->key = o->how == SWITCH_BLOCKED ? switches_key_of(s, row, o) : SWITCHES_NONE;
+	s->settled.items[row] = 0;
 }
 
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns)

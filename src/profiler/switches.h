@@ -156,11 +156,11 @@ bool switches_better_stack(struct switches *s, const struct switch_out *o,
 /*
  * Up to n threads that have been blocked for min_ns or more at time_ns, in places without a known
  * stack; others at the next call. Each place is offered a few times at most, or each block once
- * where places are not known. Blocks in known places are offered once if they last a second and
- * much longer than those before; those in places whose only stack lacks the frames of a runtime
- * are offered some more times, each at twice the age. Where stacks vary, each block without a
- * stack of its own is offered once, and one in so many from some stacks on; a stack whose
- * interpreter's frames were not read, or not proven, is none.
+ * where places are not known. Blocks in known places are looked at once a second, and offered once
+ * if they last a second and much longer than those before; those in places whose only stack lacks
+ * the frames of a runtime are offered some more times, each at twice the age. Where stacks vary,
+ * each block without a stack of its own is offered once, and one in so many from some stacks on; a
+ * stack whose interpreter's frames were not read, or not proven, is none.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
