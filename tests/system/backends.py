@@ -389,9 +389,13 @@ def send(name, more, exports, programs, directory):
                         f"include_comm = {', '.join(PROGRAMS)}\n[store]\nenabled = yes\npath = {store}\n{exports}", name=name)
     daemon.wait_up()
     rig.wait_for("three windows", lambda: len(glob.glob(store + "/*.gz")) >= 3, 30)
+    # On a busy host a server may take seconds for a payload: what comes meanwhile waits in the spool.
+    rig.wait_for("all is sent that was spooled", lambda: not any(
+        int(n) for key, n in daemon.status().items() if key.endswith(".spool_payloads")), 120)
     rig.check(daemon.stop()[0] == 0, f"{name}: the daemon leaves with 0")
-    told = [l for l in daemon.log().splitlines() if "export:" in l]
-    rig.check(not told, f"{name}: and had nothing to say of its destinations {told}")
+    told = [l for l in daemon.log().splitlines() if "export:" in l and "does not accept profiles for now" not in l
+            and "the spool is empty again" not in l]
+    rig.check(not told, f"{name}: and had nothing else to say of its destinations {told}")
     for p in started:
         rig.end(p)
     return store
