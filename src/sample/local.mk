@@ -71,3 +71,12 @@ tests_unit_test_tracepoint_LDADD = libsample.a libutil.a
 check_PROGRAMS += tests/unit/test-peek
 tests_unit_test_peek_SOURCES = tests/unit/test-peek.c tests/unit/test.h
 tests_unit_test_peek_LDADD = libsample.a libutil.a
+
+# make bench-switch-prices: what it costs the kernel, by what is recorded.
+EXTRA_PROGRAMS += tests/bench/switch-prices-bench
+tests_bench_switch_prices_bench_SOURCES = tests/bench/switch-prices.c
+tests_bench_switch_prices_bench_LDADD = libsample.a libutil.a
+CLEANFILES += tests/bench/switch-prices-bench$(EXEEXT)
+.PHONY: bench-switch-prices
+bench-switch-prices: tests/bench/switch-prices-bench$(EXEEXT)
+	tests/bench/switch-prices-bench$(EXEEXT) $${PAIRS:-100}
