@@ -4,6 +4,7 @@
 
     python3 tests/bench/offcpu.py [--pairs 20] [--slice 0.5] [--more locks] [--without]     # as root, with tracefs
     python3 tests/bench/offcpu.py --limit 1% [--seconds 10]                     # what the governor does instead
+    python3 tests/bench/offcpu.py --beside OLD/perfwalk [--pairs 8]             # the daemons' own part, of two builds
 
 Two processes wake each other by pipes on one CPU all the time, while the daemon is paused and resumed: a pair is a slice of
 time without its events and one with them, in any order. All times are CPU times from schedstat. Of each pair there is the
@@ -14,6 +15,9 @@ perfwalk takes for CPU time alone is in that; --without says how much it is.
 
 With a limit, the same loads run for as long as it takes the daemon to settle, and for some seconds more: printed are the
 host's switches a second, the part of the time in which the daemon follows them, and its own CPU time.
+
+Beside another build, three daemons run at the same time, as what else a host does decides most of what each takes: this
+build without [off_cpu], the other one, and this one. Printed are the medians of slices of four seconds.
 """
 import os
 import re
@@ -99,16 +103,46 @@ def govern(d, program, wanted, work_ns, seconds):
           f"{100 * own_ns / wall:.2f}% of a CPU", flush=True)
 
 
+def beside(other, program, slices):
+    begun = {}
+    for name, build, enabled in (("without", rig.perfwalk(), "no"), ("the other build", other, "yes"), ("this build", rig.perfwalk(), "yes")):
+        os.environ["PERFWALK"] = build
+        config = CONFIG.format(enabled=enabled, more="", store=rig.path(f"store{len(begun)}"), limit="100%")
+        begun[name] = rig.Daemon(config, name=f"daemon{len(begun)}")
+        begun[name].wait_up()
+    for load in (None, LOADS[0]):
+        p = rig.start([program, str(1 << 40), str(load[1])], stdout=subprocess.DEVNULL) if load else None
+        time.sleep(15)
+        shares, rates = {name: [] for name in begun}, []
+        for _ in range(slices):
+            own, host, begin = {n: pauses.cpu_ns(pauses.own_of(d)) for n, d in begun.items()}, pauses.of_host(*SWITCHES), time.monotonic_ns()
+            time.sleep(4)
+            wall = time.monotonic_ns() - begin
+            rates.append((pauses.of_host(*SWITCHES) - host) / wall * 1e9)
+            for name, d in begun.items():
+                shares[name].append(100 * pauses.grown(own[name], pauses.cpu_ns(pauses.own_of(d))) / wall)
+        found = ", ".join(f"{name} {pauses.middle(x)}" for name, x in shares.items())
+        print(f"{statistics.median(rates):.0f} switches/s of the host; % of a CPU: {found}", flush=True)
+        if p:
+            rig.end(p)
+    for d in begun.values():
+        d.stop()
+
+
 def main():
     parser = pauses.arguments(__doc__, 0.5)
     parser.add_argument("--more", action="append", default=[], help="another key of [off_cpu] to switch on: locks, wall")
     parser.add_argument("--limit", help="[limits] cpu: what the daemon does to keep it")
     parser.add_argument("--without", action="store_true", help="without [off_cpu]: what the daemon takes for CPU time alone")
+    parser.add_argument("--beside", metavar="PERFWALK", help="another build")
     parser.add_argument("--seconds", type=int, default=10, help="of each load, once the daemon has settled")
     args = parser.parse_args()
     rig.need_root()
     rig.need_tracefs()
     program = os.path.join(rig.build_workloads("switches"), "switches")
+    if args.beside:
+        beside(args.beside, program, args.pairs)
+        return
     d = rig.Daemon(CONFIG.format(enabled="no" if args.without else "yes", more="\n".join(f"{x} = yes" for x in args.more),
                                  store=rig.path("store"), limit=args.limit or "100%"))
     d.wait_up()
