@@ -184,7 +184,7 @@ EXTRA_DIST += \
 	tests/workloads/vdso.c \
 	tests/workloads/vdso.expect \
 	tests/workloads/waits.c
-EXTRA_DIST += tests/bench/agreement.py tests/bench/offcpu-peers.py \
+EXTRA_DIST += tests/bench/agreement.py tests/bench/offcpu-peers.py tests/bench/offcpu-shares.py \
 	tests/bench/pairs.c tests/bench/pauses.py tests/bench/readers.py tests/bench/shares.py tests/bench/spans.py \
 	tests/bench/runtimes-peers.py tests/bench/runtimes.py tests/system/allocators.py \
 	tests/system/attributes.py tests/system/events.py tests/system/goroutines.py \
