@@ -69,8 +69,8 @@ int events_enable(struct events *e, bool enable);
 int events_enable_sidebands(struct events *e);
 /* Those that exec does not enable (whole_cpus). 0 or -errno. */
 int events_enable_whole_cpus(struct events *e);
-/* Call it once a second, or in each quarter of a second for blocks and wake-ups, while the events
- * are enabled: grants the budget until the next call. Those that rest go on. */
+/* Call it once a second, or for blocks and wake-ups as often as stacks of them are wanted, while
+ * the events are enabled: grants the budget until the next call. Those that rest go on. */
 void events_refill(struct events *e);
 /* Events of tasks, which have no budget, stand still on that CPU until events_refill(). */
 void events_rest(struct events *e, int cpu);

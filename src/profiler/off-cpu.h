@@ -32,8 +32,8 @@ void off_cpu_renamed(struct off_cpu *o, const struct record *r);
 void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
 /* The span of a thread that has been blocked for long, as a reader answers. */
 void off_cpu_span(struct off_cpu *o, const struct blocked_context *context);
-/* Takes MESSAGE_STANDS: n threads whose last switch came before all records.
- * There are n_left more. */
+/* Takes MESSAGE_STANDS: n threads whose last switch came before all records. n_left: how many more
+ * there are, of which nobody will tell. */
 void off_cpu_stands(struct off_cpu *o, const struct message_stands *threads, uint32_t n,
 		    uint32_t n_left);
 /* Switches of some CPU were lost, and no record says so. */

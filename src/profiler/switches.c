@@ -314,6 +314,7 @@ void switches_stands(struct switches *s, const struct switch_out *o)
 		return;
 	if (s->begin_ns && o->time_ns > s->begin_ns)
 		s->totals.before_ns += o->time_ns - s->begin_ns;
+	s->settled.items[row] = 0;
 	t->doing = o->how == SWITCH_PREEMPTED ? RUNNABLE : BLOCKED;
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
